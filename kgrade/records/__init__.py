@@ -1,0 +1,1 @@
+"""What is written down, and nothing else: typed structs, their codecs and their arithmetic."""
