@@ -1,0 +1,365 @@
+"""`evidence/<target>.json`: what a machine found out about an item on a target. Never edited by hand.
+
+Durations named `*_s` are seconds, `*_us` microseconds, sizes `*_bytes` bytes. Indices are row-major tuples.
+Non-finite figures cannot be written as JSON numbers; they are kept as the strings `nan`, `inf` and `-inf`.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Literal
+
+import msgspec
+
+from kgrade.records.base import Part, Record
+
+StageStatus = Literal["passed", "failed", "flagged", "not-run", "error"]
+CaseStatus = Literal["passed", "failed", "error", "not-run"]
+Severity = Literal["tell", "suspect", "note"]
+Fault = Literal["submission", "task", "environment", "harness"]
+Number = float | Literal["nan", "inf", "-inf"]
+
+STAGES = ("build", "check", "time", "integrity", "sanitize", "profile")
+
+
+def number(value: float) -> Number:
+    """Return `value` in the form that JSON can hold."""
+    if math.isnan(value):
+        return "nan"
+    if math.isinf(value):
+        return "inf" if value > 0 else "-inf"
+    return float(value)
+
+
+class Inputs(Part, frozen=True, kw_only=True):
+    """The git tree ids of the bytes that were examined; evidence whose ids no longer match is stale."""
+
+    task_tree: str
+    solution_tree: str | None = None
+
+
+class Tool(Part, frozen=True, kw_only=True):
+    """What collected the evidence."""
+
+    name: str = "kgrade"
+    version: str
+
+
+class Environment(Part, frozen=True, kw_only=True):
+    """Where the evidence came from. `sandbox` names the wall, `lacks` what that wall could not enforce."""
+
+    hardware: str
+    driver: str | None = None
+    toolkit: str | None = None
+    versions: dict[str, str] = {}
+    clocks: str | None = None
+    interpreter: bool
+    sandbox: str
+    lacks: list[str] = []
+
+
+class Failure(Part, frozen=True, kw_only=True):
+    """One classified failure: class, the line that proves it, whose fault it is, whether to retry, advice."""
+
+    kind: str
+    line: str
+    fault: Fault
+    retry: bool = False
+    advice: str
+
+
+class Occupancy(Part, frozen=True, kw_only=True):
+    """Resident warps of one multiprocessor over its maximum, and the resource that sets the limit."""
+
+    block_threads: int
+    active_warps: int
+    max_warps: int
+    limiter: str
+
+
+class KernelResources(Part, frozen=True, kw_only=True):
+    """What one compiled kernel costs on one target (an architecture such as `sm_90`)."""
+
+    kernel: str
+    target: str
+    registers: int
+    spill_store_bytes: int = 0
+    spill_load_bytes: int = 0
+    stack_bytes: int = 0
+    shared_bytes: int = 0
+    constant_bytes: int = 0
+    occupancy: Occupancy | None = None
+
+
+class BuildTarget(Part, frozen=True, kw_only=True):
+    """One compilation: its command, how long it took and what it said. `log` is a file beside the evidence."""
+
+    target: str
+    status: StageStatus
+    reason: str | None = None
+    command: list[str] = []
+    seconds: float = 0.0
+    warnings: list[str] = []
+    failure: Failure | None = None
+
+
+class Build(Part, frozen=True, kw_only=True):
+    """The build stage: does it compile or import, and what does it cost."""
+
+    status: StageStatus
+    reason: str | None = None
+    method: str | None = None
+    log: str | None = None
+    targets: list[BuildTarget] = []
+    kernels: list[KernelResources] = []
+    facts: list[str] = []
+
+
+class Spread(Part, frozen=True, kw_only=True):
+    """Max and percentiles of one kind of error over the elements of an output."""
+
+    max: Number
+    p50: Number
+    p99: Number
+    p999: Number
+
+
+class Element(Part, frozen=True, kw_only=True):
+    """One element that is wrong, or the most wrong: where it is and what stands there."""
+
+    index: list[int]
+    got: Number
+    expected: Number
+    absolute: Number
+    relative: Number
+    ulp: Number
+
+
+class Magnitude(Part, frozen=True, kw_only=True):
+    """How large the expected output is, so that a tolerance which would pass zeros is seen at once."""
+
+    max_abs: Number
+    mean_abs: Number
+
+
+class ToleranceUsed(Part, frozen=True, kw_only=True):
+    """Pass: |got - ref| <= atol + rtol * |ref|, or within `ulp` units in the last place."""
+
+    atol: float
+    rtol: float
+    ulp: float | None = None
+
+
+class Figures(Part, frozen=True, kw_only=True):
+    """Errors of one output against the float64 oracle. Counts are elements; NaN and Inf are counted apart.
+
+    `nonfinite_wrong` counts places where NaN or Inf stands on one side only, or with the other sign;
+    `histogram[k]` counts finite elements whose ULP error lies in [2**(k-1), 2**k), `histogram[0]` those under 1.
+    """
+
+    elements: int
+    mismatched: int
+    nonfinite_wrong: int = 0
+    nan_got: int = 0
+    nan_expected: int = 0
+    inf_got: int = 0
+    inf_expected: int = 0
+    absolute: Spread
+    relative: Spread
+    ulp: Spread
+    histogram: list[int] = []
+
+
+class OutputCheck(Part, frozen=True, kw_only=True):
+    """One output of one case: its form, its errors, the framework's own errors beside, the worst elements."""
+
+    name: str
+    shape: list[int]
+    dtype: str
+    status: CaseStatus
+    reason: str | None = None
+    tolerance: ToleranceUsed | None = None
+    magnitude: Magnitude | None = None
+    figures: Figures | None = None
+    framework: Figures | None = None
+    first: list[Element] = []
+    worst: list[Element] = []
+
+
+class Case(Part, frozen=True, kw_only=True):
+    """One shape x dtype x input family (x layout) at which a submission is checked or timed."""
+
+    symbols: dict[str, int]
+    dtype: str
+    family: str = "normal"
+    layout: str = "contiguous"
+
+    @property
+    def name(self) -> str:
+        """A short unique name, such as `M=128 N=781 bfloat16 neg-inf`."""
+        parts = [f"{key}={value}" for key, value in self.symbols.items()]
+        parts += [self.dtype, self.family]
+        if self.layout != "contiguous":
+            parts.append(self.layout)
+        return " ".join(parts)
+
+
+class CaseCheck(Part, frozen=True, kw_only=True):
+    """The check of one case. Only `required` cases can fail a submission; `seed` is recorded after the run."""
+
+    case: Case
+    status: CaseStatus
+    required: bool = True
+    reason: str | None = None
+    seed: int | None = None
+    seconds: float = 0.0
+    failure: Failure | None = None
+    outputs: list[OutputCheck] = []
+    touched: list[str] = []
+
+
+class Check(Part, frozen=True, kw_only=True):
+    """The check stage: cases x outputs against the oracle. `unseen` lists what this method cannot see."""
+
+    status: StageStatus
+    reason: str | None = None
+    method: str | None = None
+    log: str | None = None
+    cases: list[CaseCheck] = []
+    unseen: list[str] = []
+
+
+class Samples(Part, frozen=True, kw_only=True):
+    """Timing samples of one callable in microseconds, raw, with the statistics that their number carries."""
+
+    samples_us: list[float]
+    n: int
+    median_us: float
+    mad_us: float
+    iqr_us: float
+    min_us: float
+    interval_us: tuple[float, float] | None = None
+    first_call_us: float | None = None
+
+
+class Speedup(Part, frozen=True, kw_only=True):
+    """Baseline median over candidate median, with its 95 % interval (None: too few samples)."""
+
+    baseline: str
+    ratio: float
+    interval: tuple[float, float] | None = None
+
+    @property
+    def difference(self) -> bool:
+        """Whether the interval excludes 1."""
+        return self.interval is not None and not self.interval[0] <= 1.0 <= self.interval[1]
+
+
+class CaseTiming(Part, frozen=True, kw_only=True):
+    """Candidate and baselines at one case; a callable that failed is missing and its reason is in `missing`."""
+
+    case: Case
+    candidate: Samples | None = None
+    baselines: dict[str, Samples] = {}
+    speedups: list[Speedup] = []
+    missing: dict[str, str] = {}
+    flops: float | None = None
+    bytes: float | None = None
+
+
+class Timing(Part, frozen=True, kw_only=True):
+    """The time stage. `indicative` is False on an interpreter, and such numbers are never scored."""
+
+    status: StageStatus
+    reason: str | None = None
+    method: str | None = None
+    log: str | None = None
+    indicative: bool = True
+    cases: list[CaseTiming] = []
+    notes: list[str] = []
+
+
+class Finding(Part, frozen=True, kw_only=True):
+    """One sign of cheating, unfairness or fragility: a matter for a person, never a verdict.
+
+    `path` is relative to the item's folder; `line` counts from 1; `result` is the settling test's, if it ran.
+    """
+
+    rule: str
+    name: str
+    severity: Severity
+    path: str
+    line: int
+    snippet: str
+    why: str
+    settles: str
+    result: str | None = None
+
+    @property
+    def key(self) -> str:
+        """The key under which a grade records its disposition, such as `dead-kernel@solution/kernel.py:41`."""
+        return f"{self.name}@{self.path}:{self.line}"
+
+
+class Integrity(Part, frozen=True, kw_only=True):
+    """The integrity stage: findings, static and dynamic."""
+
+    status: StageStatus
+    reason: str | None = None
+    log: str | None = None
+    findings: list[Finding] = []
+
+
+class Stage(Part, frozen=True, kw_only=True):
+    """A stage of which only the state is known, such as sanitize and profile where nothing can run them."""
+
+    status: StageStatus
+    reason: str | None = None
+    log: str | None = None
+    facts: list[str] = []
+
+
+NOT_COLLECTED = "not collected yet"
+
+
+class Stages(Part, frozen=True, kw_only=True):
+    """All stages; one that was not asked for says so."""
+
+    build: Build = Build(status="not-run", reason=NOT_COLLECTED)
+    check: Check = Check(status="not-run", reason=NOT_COLLECTED)
+    time: Timing = Timing(status="not-run", reason=NOT_COLLECTED)
+    integrity: Integrity = Integrity(status="not-run", reason=NOT_COLLECTED)
+    sanitize: Stage = Stage(status="not-run", reason=NOT_COLLECTED)
+    profile: Stage = Stage(status="not-run", reason=NOT_COLLECTED)
+
+
+class Evidence(Record, frozen=True, kw_only=True, tag_field="schema", tag="kgrade/evidence@1"):
+    """Everything one machine found out about one item on one target."""
+
+    item: str
+    target: str
+    collected: str
+    inputs: Inputs
+    tool: Tool
+    environment: Environment
+    stages: Stages
+
+
+def state(evidence: Evidence, stage: str) -> StageStatus:
+    """Return the status of the stage called `stage` (one of `STAGES`)."""
+    status: StageStatus = getattr(evidence.stages, stage).status
+    return status
+
+
+def problems(evidence: Evidence) -> list[str]:
+    """Say what strict typing cannot: a stage that did not run or broke must carry a reason."""
+    return [
+        f"stages.{stage}: {state(evidence, stage)} needs a reason"
+        for stage in STAGES
+        if state(evidence, stage) in ("not-run", "error") and not getattr(evidence.stages, stage).reason
+    ]
+
+
+def encode(evidence: Evidence) -> bytes:
+    """Return the JSON bytes, indented so that a diff in git shows which figure moved."""
+    return msgspec.json.format(msgspec.json.encode(evidence), indent=1) + b"\n"
