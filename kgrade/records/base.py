@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import msgspec
+
+from kgrade.records.faults import Problem
 
 
 class Part(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True):
@@ -10,4 +14,8 @@ class Part(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
 
 
 class Record(Part, frozen=True, kw_only=True):
-    """A whole file. Its concrete kinds carry `schema: kgrade/<kind>@1` as their tag."""
+    """A whole file. Each kind carries its `schema: kgrade/<kind>@1` as its tag."""
+
+    def problems(self) -> Iterator[Problem]:
+        """Yield what types alone cannot see. Run by the codec after decoding."""
+        yield from ()

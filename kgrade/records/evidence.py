@@ -7,11 +7,11 @@ Non-finite figures cannot be written as JSON numbers; they are kept as the strin
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from typing import Literal
 
-import msgspec
-
 from kgrade.records.base import Part, Record
+from kgrade.records.faults import Problem
 
 StageStatus = Literal["passed", "failed", "flagged", "not-run", "error"]
 CaseStatus = Literal["passed", "failed", "error", "not-run"]
@@ -344,22 +344,13 @@ class Evidence(Record, frozen=True, kw_only=True, tag_field="schema", tag="kgrad
     environment: Environment
     stages: Stages
 
+    def problems(self) -> Iterator[Problem]:
+        """A stage that did not run or broke must carry a reason."""
+        for stage in STAGES:
+            if self.state(stage) in ("not-run", "error") and not getattr(self.stages, stage).reason:
+                yield Problem(where=f"stages.{stage}", found=f"{self.state(stage)} without a reason", expected="a reason")
 
-def state(evidence: Evidence, stage: str) -> StageStatus:
-    """Return the status of the stage called `stage` (one of `STAGES`)."""
-    status: StageStatus = getattr(evidence.stages, stage).status
-    return status
-
-
-def problems(evidence: Evidence) -> list[str]:
-    """Say what strict typing cannot: a stage that did not run or broke must carry a reason."""
-    return [
-        f"stages.{stage}: {state(evidence, stage)} needs a reason"
-        for stage in STAGES
-        if state(evidence, stage) in ("not-run", "error") and not getattr(evidence.stages, stage).reason
-    ]
-
-
-def encode(evidence: Evidence) -> bytes:
-    """Return the JSON bytes, indented so that a diff in git shows which figure moved."""
-    return msgspec.json.format(msgspec.json.encode(evidence), indent=1) + b"\n"
+    def state(self, stage: str) -> StageStatus:
+        """Return the status of the stage called `stage`, one of `STAGES`."""
+        status: StageStatus = getattr(self.stages, stage).status
+        return status

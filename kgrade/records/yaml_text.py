@@ -1,0 +1,190 @@
+"""YAML as people write it in a queue: read in one pass over the parser's events, safely and with line numbers.
+
+The core schema of YAML 1.2 decides what a plain scalar is, so `1e-9` is a number, `no` is text and a date stays
+text. Refused: tags, keys given twice, keys that are not text, nesting past 64, aliases that expand past 1 MB,
+files past 8 MB, bytes that are not UTF-8.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import yaml
+
+from kgrade.records.faults import BadRecord, Fault
+
+LARGEST_FILE = 8 * 1024 * 1024
+LARGEST_EXPANSION = 1024 * 1024
+DEEPEST = 64
+
+Path = tuple[str | int, ...]
+Lines = dict[Path, int]
+
+_INT = re.compile(r"[-+]?[0-9]+\Z|0x[0-9a-fA-F]+\Z|0o[0-7]+\Z")
+_FLOAT = re.compile(r"[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?\Z")
+_SPECIAL = {".inf": float("inf"), "+.inf": float("inf"), "-.inf": float("-inf"), ".nan": float("nan")}
+_WORDS = {"": None, "~": None, "null": None, "true": True, "false": False}
+_LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+
+
+class YamlFault(Exception):
+    """One thing wrong with the text itself; `line` counts from 1."""
+
+    def __init__(self, line: int | None, found: str, expected: str, advice: str = "") -> None:
+        super().__init__(found)
+        self.line, self.found, self.expected, self.advice = line, found, expected, advice
+
+
+def read(data: bytes, path: str) -> tuple[Any, Lines]:
+    """Return the value in `data` and the line on which each key path begins; raise BadRecord naming `path`."""
+    try:
+        text = _text(data)
+        return _Reader(text).document()
+    except YamlFault as fault:
+        raise BadRecord(
+            [Fault(path=path, line=fault.line, found=fault.found, expected=fault.expected, advice=fault.advice)]
+        ) from None
+
+
+def write(value: Any) -> bytes:
+    """Return `value` as YAML that people like to read: keys in order, long text as blocks, no aliases."""
+    text: str = yaml.dump(value, Dumper=_Writer, sort_keys=False, allow_unicode=True, width=110, default_flow_style=False)
+    return text.encode()
+
+
+def _text(data: bytes) -> str:
+    if len(data) > LARGEST_FILE:
+        raise YamlFault(None, f"{len(data)} bytes", f"at most {LARGEST_FILE}", "keep large material in files of its own")
+    try:
+        text = data.decode("utf-8")
+    except UnicodeDecodeError as why:
+        line = data.count(b"\n", 0, why.start) + 1
+        raise YamlFault(line, f"byte 0x{data[why.start]:02x}, which is not UTF-8", "UTF-8 text", "save the file as UTF-8") from None
+    if "\0" in text:
+        line = text.count("\n", 0, text.index("\0")) + 1
+        raise YamlFault(line, "a NUL byte", "text", "this looks like a binary file")
+    return text
+
+
+class _Reader:
+    """Builds values from events. `size` of a value is the characters it would print, aliases expanded."""
+
+    def __init__(self, text: str) -> None:
+        self._events = yaml.parse(text, Loader=_LOADER)
+        self._lines: Lines = {}
+        self._anchors: dict[str, tuple[Any, int]] = {}
+        self._expanded = 0
+
+    def document(self) -> tuple[Any, Lines]:
+        try:
+            value = self._only_document()
+        except yaml.MarkedYAMLError as why:
+            mark = why.problem_mark or why.context_mark
+            raise YamlFault(mark.line + 1 if mark else None, why.problem or str(why), "YAML") from None
+        except yaml.YAMLError as why:
+            raise YamlFault(None, str(why).splitlines()[0], "YAML") from None
+        return value, self._lines
+
+    def _only_document(self) -> Any:
+        next(self._events)
+        event = next(self._events)
+        if isinstance(event, yaml.StreamEndEvent):
+            raise YamlFault(1, "an empty file", "a YAML mapping")
+        value, _ = self._value(next(self._events), (), 0)
+        next(self._events)
+        after = next(self._events)
+        if not isinstance(after, yaml.StreamEndEvent):
+            raise YamlFault(after.start_mark.line + 1, "a second document", "one document a file")
+        return value
+
+    def _value(self, event: yaml.Event, path: Path, depth: int) -> tuple[Any, int]:
+        line = event.start_mark.line + 1
+        if depth > DEEPEST:
+            raise YamlFault(line, f"nesting deeper than {DEEPEST}", "a flatter file")
+        self._lines[path] = line
+        if isinstance(event, yaml.AliasEvent):
+            return self._alias(event, line)
+        if event.tag and not (isinstance(event, yaml.ScalarEvent) and event.tag == "!"):
+            raise YamlFault(line, f"the tag {event.tag}", "plain values without tags")
+        if isinstance(event, yaml.ScalarEvent):
+            value: Any = _plain(event.value) if event.implicit[0] else event.value
+            size = len(event.value)
+        elif isinstance(event, yaml.SequenceStartEvent):
+            value, size = self._sequence(path, depth)
+        else:
+            value, size = self._mapping(path, depth)
+        if event.anchor:
+            self._anchors[event.anchor] = (value, size)
+        return value, size
+
+    def _alias(self, event: yaml.AliasEvent, line: int) -> tuple[Any, int]:
+        if event.anchor not in self._anchors:
+            raise YamlFault(line, f"the alias *{event.anchor}", "an anchor that stands before it")
+        value, size = self._anchors[event.anchor]
+        self._expanded += size
+        if self._expanded > LARGEST_EXPANSION:
+            raise YamlFault(line, "aliases that expand past 1 MB", "the values written out")
+        return value, size
+
+    def _sequence(self, path: Path, depth: int) -> tuple[list[Any], int]:
+        items: list[Any] = []
+        total = 0
+        while not isinstance(event := next(self._events), yaml.SequenceEndEvent):
+            value, size = self._value(event, (*path, len(items)), depth + 1)
+            items.append(value)
+            total += size + 1
+        return items, total
+
+    def _mapping(self, path: Path, depth: int) -> tuple[dict[str | int, Any], int]:
+        entries: dict[str | int, Any] = {}
+        total = 0
+        while not isinstance(event := next(self._events), yaml.MappingEndEvent):
+            line = event.start_mark.line + 1
+            if not isinstance(event, yaml.ScalarEvent):
+                raise YamlFault(line, "a key that is no text", "keys that are names")
+            number = _plain(event.value) if event.implicit[0] else None
+            key = number if isinstance(number, int) and not isinstance(number, bool) else event.value
+            if key in entries:
+                raise YamlFault(line, f"the key {key!r} a second time", "each key once", "merge the two or remove one")
+            value, size = self._value(next(self._events), (*path, key), depth + 1)
+            self._lines[(*path, key)] = line
+            entries[key] = value
+            total += len(event.value) + size + 1
+        return entries, total
+
+
+def _plain(text: str) -> Any:
+    word = text.lower() if text in (text.lower(), text.upper(), text.capitalize()) else text
+    if word in _WORDS:
+        return _WORDS[word]
+    if _INT.match(text):
+        return int(text, 0) if text[:2] in ("0x", "0o") else int(text) if len(text) < 4000 else text
+    if _FLOAT.match(text):
+        return float(text)
+    return _SPECIAL.get(word, text)
+
+
+class _Writer(yaml.SafeDumper):
+    """Writes what `_plain` reads back as the same value."""
+
+    def ignore_aliases(self, data: Any) -> bool:  # noqa: ARG002 - the base class's name and shape
+        return True
+
+
+def _write_text(writer: _Writer, text: str) -> yaml.ScalarNode:
+    if "\n" in text and not any(line.endswith(" ") or "\t" in line for line in text.split("\n")) and text.isprintable() is False:
+        block = all(ch == "\n" or ch.isprintable() for ch in text) and not text[0].isspace()
+        if block:
+            return writer.represent_scalar("tag:yaml.org,2002:str", text, style="|")
+    style = None if isinstance(_plain(text), str) else '"'
+    return writer.represent_scalar("tag:yaml.org,2002:str", text, style=style)
+
+
+def _write_float(writer: _Writer, value: float) -> yaml.ScalarNode:
+    text = repr(value) if value == value and abs(value) != float("inf") else {"inf": ".inf", "-inf": "-.inf"}.get(repr(value), ".nan")
+    return writer.represent_scalar("tag:yaml.org,2002:float", text)
+
+
+_Writer.add_representer(str, _write_text)
+_Writer.add_representer(float, _write_float)
