@@ -27,7 +27,10 @@ def decode(kind: type[R], data: bytes, path: str) -> R:
         value = _json(data, path)
     else:
         value, lines = yaml_text.read(data, path)
+    tag = kind.__struct_config__.tag_field
     try:
+        if tag and isinstance(value, dict) and tag not in value:
+            raise msgspec.ValidationError(f"no {tag}")
         record = msgspec.convert(value, kind, strict=True)
         problems = list(record.problems())
     except msgspec.ValidationError as why:
@@ -111,10 +114,9 @@ def _struct_misfits(kind: inspect.StructType, value: Any, path: yaml_text.Path) 
         yield Problem(where=_where(path), found=_shown(value), expected="a mapping"), len(path)
         return
     fields = {field.encode_name: field for field in kind.fields}
-    if kind.tag_field:
-        if value.get(kind.tag_field) != kind.tag:
-            found = _shown(value[kind.tag_field]) if kind.tag_field in value else "no such key"
-            yield Problem(where=_where((*path, kind.tag_field)), found=found, expected=str(kind.tag)), len(path) + 1
+    if kind.tag_field and value.get(kind.tag_field) != kind.tag:
+        found = _shown(value[kind.tag_field]) if kind.tag_field in value else "no such key"
+        yield Problem(where=_where((*path, kind.tag_field)), found=found, expected=str(kind.tag)), len(path) + 1
     for key, item in value.items():
         if key in fields:
             yield from _misfits(fields[key].type, item, (*path, key))
@@ -122,10 +124,26 @@ def _struct_misfits(kind: inspect.StructType, value: Any, path: yaml_text.Path) 
             close = difflib.get_close_matches(str(key), fields, 1)
             advice = f"did you mean {close[0]}?" if close else "remove it"
             expected = f"one of {', '.join(fields)}"
-            yield Problem(where=_where((*path, key)), found=f"the unknown key {key!r}", expected=expected, advice=advice), len(path) + 1
+            yield (
+                Problem(
+                    where=_where((*path, key)),
+                    found=f"the unknown key {key!r}",
+                    expected=expected,
+                    advice=advice,
+                ),
+                len(path) + 1,
+            )
     for name, field in fields.items():
         if field.required and name not in value:
-            yield Problem(where=_where((*path, name)), found="nothing", expected=_expected(field.type), advice=f"add {name}"), len(path) + 1
+            yield (
+                Problem(
+                    where=_where((*path, name)),
+                    found="nothing",
+                    expected=_expected(field.type),
+                    advice=f"add {name}",
+                ),
+                len(path) + 1,
+            )
 
 
 def _union_misfits(kind: inspect.UnionType, value: Any, path: yaml_text.Path) -> Iterator[_Misfit]:
@@ -160,12 +178,12 @@ def _as_annotation(kind: inspect.Type) -> Any:
     match kind:
         case inspect.LiteralType(values=values):
             return Literal[tuple(values)]
-        case inspect.StrType(min_length=low, max_length=high, pattern=pattern):
-            return Annotated[str, msgspec.Meta(min_length=low, max_length=high, pattern=pattern)]
-        case inspect.IntType(gt=gt, ge=ge, lt=lt, le=le):
-            return Annotated[int, msgspec.Meta(gt=gt, ge=ge, lt=lt, le=le)]
-        case inspect.FloatType(gt=gt, ge=ge, lt=lt, le=le):
-            return Annotated[float, msgspec.Meta(gt=gt, ge=ge, lt=lt, le=le)]
+        case inspect.StrType():
+            return Annotated[str, _meta(kind, "min_length", "max_length", "pattern")]
+        case inspect.IntType():
+            return Annotated[int, _meta(kind, "gt", "ge", "lt", "le")]
+        case inspect.FloatType():
+            return Annotated[float, _meta(kind, "gt", "ge", "lt", "le")]
         case inspect.BoolType():
             return bool
         case inspect.NoneType():
@@ -173,12 +191,16 @@ def _as_annotation(kind: inspect.Type) -> Any:
         case inspect.TupleType(item_types=items):
             return tuple[tuple(_as_annotation(item) for item in items)]  # type: ignore[misc]
         case inspect.UnionType(types=types):
-            return Union[tuple(_as_annotation(option) for option in types)]
-        case inspect.ListType(item_type=item, min_length=low, max_length=high):
-            return Annotated[list[_as_annotation(item)], msgspec.Meta(min_length=low, max_length=high)]  # type: ignore[misc]
+            return Union[tuple(_as_annotation(option) for option in types)]  # noqa: UP007 - made at run time
+        case inspect.ListType(item_type=item):
+            return Annotated[list[_as_annotation(item)], _meta(kind, "min_length", "max_length")]  # type: ignore[misc]
         case inspect.DictType():
             return dict
     return Any
+
+
+def _meta(kind: inspect.Type, *names: str) -> msgspec.Meta:
+    return msgspec.Meta(**{name: getattr(kind, name) for name in names if getattr(kind, name) is not None})
 
 
 def _expected(kind: inspect.Type) -> str:

@@ -348,7 +348,11 @@ class Evidence(Record, frozen=True, kw_only=True, tag_field="schema", tag="kgrad
         """A stage that did not run or broke must carry a reason."""
         for stage in STAGES:
             if self.state(stage) in ("not-run", "error") and not getattr(self.stages, stage).reason:
-                yield Problem(where=f"stages.{stage}", found=f"{self.state(stage)} without a reason", expected="a reason")
+                yield Problem(
+                    where=f"stages.{stage}",
+                    found=f"{self.state(stage)} without a reason",
+                    expected="a reason",
+                )
 
     def state(self, stage: str) -> StageStatus:
         """Return the status of the stage called `stage`, one of `STAGES`."""

@@ -72,7 +72,10 @@ class Requirement:
         parts = body.values if isinstance(body, ast.BoolOp) and isinstance(body.op, ast.And) else [body]
         self._comparisons = [_comparison(text, part) for part in parts]
         self.symbols = frozenset(
-            name for first, rest in self._comparisons for node in [first, *(n for _, n in rest)] for name in _symbols(node)
+            name
+            for first, rest in self._comparisons
+            for node in [first, *(n for _, n in rest)]
+            for name in _symbols(node)
         )
 
     def __call__(self, values: Mapping[str, Value]) -> bool:
@@ -111,7 +114,9 @@ def _comparison(text: str, node: ast.expr) -> _Comparison:
     return node.left, [(_COMPARE[type(op)], right) for op, right in zip(node.ops, node.comparators, strict=True)]
 
 
-def _holds(first: ast.expr, rest: list[tuple[Callable[[Value, Value], bool], ast.expr]], values: Mapping[str, Value]) -> bool:
+def _holds(
+    first: ast.expr, rest: list[tuple[Callable[[Value, Value], bool], ast.expr]], values: Mapping[str, Value]
+) -> bool:
     left = _evaluate(first, values)
     for compare, node in rest:
         right = _evaluate(node, values)

@@ -31,7 +31,7 @@ class Fault(msgspec.Struct, frozen=True, kw_only=True):
         return f"{sentence}; {self.advice}" if self.advice else sentence
 
 
-class BadRecord(Exception):  # noqa: N818 - it names what it is about; every other reader says "a bad record"
+class BadRecord(Exception):
     """A file that cannot be read as its record. `faults` holds every fault, in the order of the file."""
 
     def __init__(self, faults: list[Fault]) -> None:

@@ -124,7 +124,9 @@ class Task(Record, frozen=True, kw_only=True, tag_field="schema", tag="kgrade/ta
     interface: Interface = "function"
     entry: Text
     reference: Place
-    targets: Annotated[list[Slug | Annotated[str, msgspec.Meta(pattern=r"^[a-z0-9_]{1,32}\Z")]], msgspec.Meta(min_length=1)]
+    targets: Annotated[
+        list[Slug | Annotated[str, msgspec.Meta(pattern=r"^[a-z0-9_]{1,32}\Z")]], msgspec.Meta(min_length=1)
+    ]
     inputs: dict[str, Input]
     outputs: dict[str, Output]
     cases: Annotated[list[CaseRow], msgspec.Meta(min_length=1)]
@@ -191,9 +193,10 @@ class Task(Record, frozen=True, kw_only=True, tag_field="schema", tag="kgrade/ta
         for where, parts in shapes:
             for index, part in enumerate(parts):
                 yield from _bad_expression(f"{where}[{index}]", part, known)
-        flops = self.work.flops if isinstance(self.work.flops, dict) else {"": self.work.flops}
-        for pipe, text in flops.items():
-            yield from _bad_expression(f"work.flops{'.' + pipe if pipe else ''}", text, known | {"itemsize"})
+        flops = self.work.flops
+        pipes = {f".{pipe}": text for pipe, text in flops.items()} if isinstance(flops, dict) else {"": flops}
+        for pipe, work in pipes.items():
+            yield from _bad_expression(f"work.flops{pipe}", work, known | {"itemsize"})
         yield from _bad_expression("work.bytes", self.work.bytes, known | {"itemsize"})
         for index, text in enumerate(self.requires):
             try:
@@ -208,7 +211,11 @@ class Task(Record, frozen=True, kw_only=True, tag_field="schema", tag="kgrade/ta
         for key in ("backward", "inplace"):
             for index, name in enumerate(getattr(self, key)):
                 if name not in self.inputs:
-                    yield Problem(where=f"{key}[{index}]", found=repr(name), expected=f"an input, one of {', '.join(names)}")
+                    yield Problem(
+                        where=f"{key}[{index}]",
+                        found=repr(name),
+                        expected=f"an input, one of {', '.join(names)}",
+                    )
         for name, spec in self.inputs.items():
             if spec.scalar and spec.shape:
                 yield Problem(where=f"inputs.{name}", found="a scalar with a shape", expected="one or the other")
@@ -241,10 +248,7 @@ def _expand(rows: list[CaseRow], layouts: list[str]) -> list[Case]:
             dtype = str(fields.pop("dtype"))
             symbols = {key: value for key, value in fields.items() if isinstance(value, int)}
             cases += [Case(symbols=symbols, dtype=dtype, family=str(family)) for family in families]
-            cases += [
-                Case(symbols=symbols, dtype=dtype, family=str(families[0]), layout=layout)
-                for layout in layouts
-            ]
+            cases += [Case(symbols=symbols, dtype=dtype, family=str(families[0]), layout=layout) for layout in layouts]
     return list({case.name: case for case in cases}.values())
 
 
@@ -263,9 +267,9 @@ def _case_problems(where: str, rows: list[CaseRow]) -> Iterator[Problem]:
         for value in _as_list(row.get("families", [])):
             if value not in FAMILIES:
                 yield Problem(where=f"{place}.families", found=repr(value), expected=f"one of {', '.join(FAMILIES)}")
-        for key, value in row.items():
-            if key not in ("dtype", "families") and not all(isinstance(v, int) for v in _as_list(value)):
-                yield Problem(where=f"{place}.{key}", found=repr(value), expected="a whole number or a list of them")
+        for key, size in row.items():
+            if key not in ("dtype", "families") and not all(isinstance(v, int) for v in _as_list(size)):
+                yield Problem(where=f"{place}.{key}", found=repr(size), expected="a whole number or a list of them")
 
 
 def _bad_expression(where: str, text: int | float | str, known: set[str]) -> Iterator[Problem]:

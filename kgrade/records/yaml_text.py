@@ -8,6 +8,7 @@ files past 8 MB, bytes that are not UTF-8.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from typing import Any
 
 import yaml
@@ -43,24 +44,38 @@ def read(data: bytes, path: str) -> tuple[Any, Lines]:
         return _Reader(text).document()
     except YamlFault as fault:
         raise BadRecord(
-            [Fault(path=path, line=fault.line, found=fault.found, expected=fault.expected, advice=fault.advice)]
+            [
+                Fault(
+                    path=path,
+                    line=fault.line,
+                    found=fault.found,
+                    expected=fault.expected,
+                    advice=fault.advice,
+                )
+            ]
         ) from None
 
 
 def write(value: Any) -> bytes:
     """Return `value` as YAML that people like to read: keys in order, long text as blocks, no aliases."""
-    text: str = yaml.dump(value, Dumper=_Writer, sort_keys=False, allow_unicode=True, width=110, default_flow_style=False)
+    text: str = yaml.dump(
+        value, Dumper=_Writer, sort_keys=False, allow_unicode=True, width=110, default_flow_style=False
+    )
     return text.encode()
 
 
 def _text(data: bytes) -> str:
     if len(data) > LARGEST_FILE:
-        raise YamlFault(None, f"{len(data)} bytes", f"at most {LARGEST_FILE}", "keep large material in files of its own")
+        raise YamlFault(
+            None, f"{len(data)} bytes", f"at most {LARGEST_FILE}", "keep large material in files of its own"
+        )
     try:
         text = data.decode("utf-8")
     except UnicodeDecodeError as why:
         line = data.count(b"\n", 0, why.start) + 1
-        raise YamlFault(line, f"byte 0x{data[why.start]:02x}, which is not UTF-8", "UTF-8 text", "save the file as UTF-8") from None
+        raise YamlFault(
+            line, f"byte 0x{data[why.start]:02x}, which is not UTF-8", "UTF-8 text", "save the file as UTF-8"
+        ) from None
     if "\0" in text:
         line = text.count("\n", 0, text.index("\0")) + 1
         raise YamlFault(line, "a NUL byte", "text", "this looks like a binary file")
@@ -71,7 +86,7 @@ class _Reader:
     """Builds values from events. `size` of a value is the characters it would print, aliases expanded."""
 
     def __init__(self, text: str) -> None:
-        self._events = yaml.parse(text, Loader=_LOADER)
+        self._events: Iterator[Any] = yaml.parse(text, Loader=_LOADER)
         self._lines: Lines = {}
         self._anchors: dict[str, tuple[Any, int]] = {}
         self._expanded = 0
@@ -98,7 +113,7 @@ class _Reader:
             raise YamlFault(after.start_mark.line + 1, "a second document", "one document a file")
         return value
 
-    def _value(self, event: yaml.Event, path: Path, depth: int) -> tuple[Any, int]:
+    def _value(self, event: Any, path: Path, depth: int) -> tuple[Any, int]:
         line = event.start_mark.line + 1
         if depth > DEEPEST:
             raise YamlFault(line, f"nesting deeper than {DEEPEST}", "a flatter file")
@@ -118,7 +133,7 @@ class _Reader:
             self._anchors[event.anchor] = (value, size)
         return value, size
 
-    def _alias(self, event: yaml.AliasEvent, line: int) -> tuple[Any, int]:
+    def _alias(self, event: Any, line: int) -> tuple[Any, int]:
         if event.anchor not in self._anchors:
             raise YamlFault(line, f"the alias *{event.anchor}", "an anchor that stands before it")
         value, size = self._anchors[event.anchor]
@@ -168,12 +183,16 @@ def _plain(text: str) -> Any:
 class _Writer(yaml.SafeDumper):
     """Writes what `_plain` reads back as the same value."""
 
-    def ignore_aliases(self, data: Any) -> bool:  # noqa: ARG002 - the base class's name and shape
+    def ignore_aliases(self, data: Any) -> bool:
         return True
 
 
 def _write_text(writer: _Writer, text: str) -> yaml.ScalarNode:
-    if "\n" in text and not any(line.endswith(" ") or "\t" in line for line in text.split("\n")) and text.isprintable() is False:
+    if (
+        "\n" in text
+        and not any(line.endswith(" ") or "\t" in line for line in text.split("\n"))
+        and text.isprintable() is False
+    ):
         block = all(ch == "\n" or ch.isprintable() for ch in text) and not text[0].isspace()
         if block:
             return writer.represent_scalar("tag:yaml.org,2002:str", text, style="|")
@@ -182,7 +201,11 @@ def _write_text(writer: _Writer, text: str) -> yaml.ScalarNode:
 
 
 def _write_float(writer: _Writer, value: float) -> yaml.ScalarNode:
-    text = repr(value) if value == value and abs(value) != float("inf") else {"inf": ".inf", "-inf": "-.inf"}.get(repr(value), ".nan")
+    text = (
+        repr(value)
+        if value == value and abs(value) != float("inf")
+        else {"inf": ".inf", "-inf": "-.inf"}.get(repr(value), ".nan")
+    )
     return writer.represent_scalar("tag:yaml.org,2002:float", text)
 
 
