@@ -181,23 +181,23 @@ def _plain(text: str) -> Any:
 
 
 class _Writer(yaml.SafeDumper):
-    """Writes what `_plain` reads back as the same value."""
+    """Writes what `_plain` reads back as the same value: it quotes by the core schema, not by YAML 1.1."""
+
+    yaml_implicit_resolvers: dict[str, list[tuple[str, re.Pattern[str]]]] = {}
 
     def ignore_aliases(self, data: Any) -> bool:
         return True
 
 
 def _write_text(writer: _Writer, text: str) -> yaml.ScalarNode:
-    if (
-        "\n" in text
-        and not any(line.endswith(" ") or "\t" in line for line in text.split("\n"))
-        and text.isprintable() is False
-    ):
-        block = all(ch == "\n" or ch.isprintable() for ch in text) and not text[0].isspace()
-        if block:
-            return writer.represent_scalar("tag:yaml.org,2002:str", text, style="|")
-    style = None if isinstance(_plain(text), str) else '"'
-    return writer.represent_scalar("tag:yaml.org,2002:str", text, style=style)
+    lines = text.split("\n")
+    if not all(line.isprintable() for line in lines):
+        style = '"'
+    elif len(lines) > 1:
+        style = '"' if text[0].isspace() or any(line.endswith(" ") for line in lines) else "|"
+    else:
+        style = "" if isinstance(_plain(text), str) else '"'
+    return writer.represent_scalar(_TAG + "str", text, style=style or None)
 
 
 def _write_float(writer: _Writer, value: float) -> yaml.ScalarNode:
@@ -206,8 +206,17 @@ def _write_float(writer: _Writer, value: float) -> yaml.ScalarNode:
         if value == value and abs(value) != float("inf")
         else {"inf": ".inf", "-inf": "-.inf"}.get(repr(value), ".nan")
     )
-    return writer.represent_scalar("tag:yaml.org,2002:float", text)
+    return writer.represent_scalar(_TAG + "float", text)
 
 
+_TAG = "tag:yaml.org,2002:"
+_NUMBER_STARTS = list("+-.0123456789")
+_Writer.add_implicit_resolver(_TAG + "null", re.compile(r"(?:~|null|Null|NULL|)\Z"), ["~", "n", "N", ""])
+_Writer.add_implicit_resolver(_TAG + "bool", re.compile(r"(?:true|True|TRUE|false|False|FALSE)\Z"), list("tTfF"))
+_Writer.add_implicit_resolver(_TAG + "int", _INT, _NUMBER_STARTS)
+_Writer.add_implicit_resolver(_TAG + "float", _FLOAT, _NUMBER_STARTS)
+_Writer.add_implicit_resolver(
+    _TAG + "float", re.compile(r"(?:[-+]?\.(?:inf|Inf|INF)|\.(?:nan|NaN|NAN))\Z"), _NUMBER_STARTS
+)
 _Writer.add_representer(str, _write_text)
 _Writer.add_representer(float, _write_float)

@@ -23,9 +23,7 @@ TYPE_CRITERIA = {
 }
 TYPES = sorted(TYPE_CRITERIA)
 
-WEIGHTS = {
-    name: list(zip(SHARED + own, weights, strict=True)) for name, (own, weights) in TYPE_CRITERIA.items()
-}
+WEIGHTS = {name: list(zip(SHARED + own, weights, strict=True)) for name, (own, weights) in TYPE_CRITERIA.items()}
 WEIGHTS["task-review"] = [
     ("specification", 20),
     ("scope", 15),
@@ -170,10 +168,7 @@ def test_every_level_is_a_sentence_of_its_own(sheet: Sheet) -> None:
 @pytest.mark.parametrize("criterion_id", SHARED)
 def test_shared_criteria_carry_one_title(criterion_id: str) -> None:
     titles = {
-        criterion["title"]
-        for name in TYPES
-        for criterion in load(name)["criteria"]
-        if criterion["id"] == criterion_id
+        criterion["title"] for name in TYPES for criterion in load(name)["criteria"] if criterion["id"] == criterion_id
     }
     assert len(titles) == 1
 

@@ -1,0 +1,106 @@
+"""Which gates the evidence suggests, and the sentence that says why. A person confirms or denies each."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+from kgrade.records.evidence import CaseCheck, Evidence, Finding
+from kgrade.records.rubric import Rubric
+from kgrade.records.task import Task
+
+# Rules of the integrity catalogue by what they would mean if they were confirmed.
+TAMPERING = ("T5", "T6", "T7", "T8", "T10", "E3")
+SUBSTITUTION = ("B1", "B2", "B3", "B4", "B5", "B6", "S10")
+RACE_KINDS = ("race", "out-of-bounds", "nondeterminism")
+
+
+def suggested_gates(
+    rubric: Rubric, task: Task, evidence: Mapping[str, Evidence], missing: str | None
+) -> dict[str, str]:
+    """Return a sentence for each gate of `rubric` that fresh `evidence` (by target) suggests.
+
+    `missing` says which of the item's files could not be read, if any.
+    """
+    found: dict[str, str] = {}
+    for gate in rubric.gates:
+        if gate.suggests == "artifacts.missing":
+            why = missing
+        elif gate.suggests == "time.not-run":
+            why = _not_timed(task, evidence)
+        else:
+            probe = _PROBES.get(gate.suggests or "")
+            why = next((text for each in evidence.values() if probe and (text := probe(each))), None)
+        if why:
+            found[gate.id] = why
+    return found
+
+
+def _build_failed(evidence: Evidence) -> str | None:
+    build = evidence.stages.build
+    if build.status != "failed":
+        return None
+    failed = next((target for target in build.targets if target.status == "failed"), None)
+    if failed is None:
+        return f"{evidence.target}: the build failed: {build.reason or 'see the log'}"
+    why = failed.failure.line if failed.failure else failed.reason or "see the log"
+    return f"{failed.target}: the build failed: {why}"
+
+
+def _check_failed(evidence: Evidence) -> str | None:
+    failed = [case for case in evidence.stages.check.cases if case.required and case.status == "failed"]
+    if not failed:
+        return None
+    required = sum(case.required for case in evidence.stages.check.cases)
+    return f"{evidence.target}: {len(failed)} of {required} required cases fail, first {failed[0].case.name}"
+
+
+def _race(evidence: Evidence) -> str | None:
+    case = next((case for case in evidence.stages.check.cases if _is_race(case)), None)
+    if case is None or case.failure is None:
+        return None
+    return f"{evidence.target}: {case.case.name}: {case.failure.line}"
+
+
+def _is_race(case: CaseCheck) -> bool:
+    return case.failure is not None and any(kind in case.failure.kind for kind in RACE_KINDS)
+
+
+def _finding(accept: Callable[[Finding], bool]) -> Callable[[Evidence], str | None]:
+    def probe(evidence: Evidence) -> str | None:
+        finding = next((each for each in evidence.stages.integrity.findings if accept(each)), None)
+        if finding is None:
+            return None
+        return f"{finding.rule} {finding.name} at {finding.path}:{finding.line}: {finding.why}"
+
+    return probe
+
+
+def _flagged(evidence: Evidence) -> str | None:
+    timing = evidence.stages.time
+    if timing.status != "flagged":
+        return None
+    return f"{evidence.target}: the timing is flagged: {timing.reason or '; '.join(timing.notes)}"
+
+
+def _not_timed(task: Task, evidence: Mapping[str, Evidence]) -> str | None:
+    if task.benchmark is None:
+        return None
+    wanted = [target for target in task.targets if target != "cpu"] or task.targets
+    untimed = [target for target in wanted if target not in evidence or not _timed(evidence[target])]
+    return f"no timing on {', '.join(untimed)}" if untimed else None
+
+
+def _timed(evidence: Evidence) -> bool:
+    timing = evidence.stages.time
+    return timing.indicative and timing.status in ("passed", "flagged", "failed") and bool(timing.cases)
+
+
+_PROBES: dict[str, Callable[[Evidence], str | None]] = {
+    "build.failed": _build_failed,
+    "check.failed": _check_failed,
+    "check.race": _race,
+    "integrity.tell": _finding(lambda each: each.severity == "tell" and each.rule not in TAMPERING + SUBSTITUTION),
+    "integrity.tampering": _finding(lambda each: each.severity != "note" and each.rule in TAMPERING),
+    "integrity.substitution": _finding(lambda each: each.severity != "note" and each.rule in SUBSTITUTION),
+    "time.flagged": _flagged,
+}

@@ -1,0 +1,102 @@
+"""YAML read safely: the core schema, line numbers, and everything hostile refused in one sentence."""
+
+import contextlib
+import math
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kgrade.records import yaml_text
+from kgrade.records.faults import BadRecord
+
+
+def read(text):
+    return yaml_text.read(text if isinstance(text, bytes) else text.encode(), "a.yaml")[0]
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        ("1e-9", 1e-9),
+        ("2.5E+3", 2500.0),
+        (".5", 0.5),
+        ("-12", -12),
+        ("0x1f", 31),
+        ("no", "no"),
+        ("on", "on"),
+        ("true", True),
+        ("~", None),
+        ("2026-11-03", "2026-11-03"),
+        ("1:30", "1:30"),
+        ("1_000", "1_000"),
+        ("'12'", "12"),
+        ('"null"', "null"),
+        ("-.inf", -math.inf),
+    ],
+)
+def test_plain_scalars_follow_the_core_schema(text, value):
+    assert read(f"key: {text}") == {"key": value}
+
+
+def test_lines_are_those_of_the_keys():
+    _, lines = yaml_text.read(b"a: 1\nb:\n  - x\n  - {c: 2}\n", "a.yaml")
+    assert lines[("a",)] == 1
+    assert lines[("b",)] == 2
+    assert lines[("b", 1, "c")] == 4
+
+
+@pytest.mark.parametrize(
+    ("data", "found"),
+    [
+        (b"", "an empty file"),
+        (b"a: 1\na: 2\n", "the key 'a' a second time"),
+        (b"a: !!python/object:os.system x\n", "the tag"),
+        (b"a: &x 1\nb: *y\n", "the alias *y"),
+        (b"a: 1\n---\nb: 2\n", "a second document"),
+        (b"a: \xff\n", "byte 0xff"),
+        (b"a: \x00\n", "a NUL byte"),
+        (b"? [1, 2]\n: x\n", "a key that is no text"),
+        (b"a: [" + b"[" * 100 + b"]" * 100 + b"]", "nesting deeper than 64"),
+        (b"- " * 100 + b"x", "nesting deeper than 64"),
+        (b"a: 'open\n", "found unexpected end of stream"),
+        (b"a: b: c\n", "mapping values are not allowed"),
+        (b"x" * (yaml_text.LARGEST_FILE + 1), "bytes"),
+    ],
+)
+def test_what_is_refused(data, found):
+    with pytest.raises(BadRecord) as caught:
+        read(data)
+    (fault,) = caught.value.faults
+    assert found in fault.found
+    assert fault.path == "a.yaml"
+    assert "\n" not in str(fault)
+
+
+def test_aliases_that_expand_are_refused_before_they_do():
+    levels = [f"l{n}: &l{n} [{', '.join([f'*l{n - 1}'] * 10)}]" for n in range(1, 12)]
+    with pytest.raises(BadRecord, match="aliases that expand"):
+        read("l0: &l0 [xxxxxxxxxxxxxxxx]\n" + "\n".join(levels))
+
+
+def test_an_alias_of_modest_size_is_read():
+    assert read("a: &x [1, 2]\nb: *x\n") == {"a": [1, 2], "b": [1, 2]}
+
+
+texts = st.text(alphabet=st.characters(exclude_categories=["Cs"], exclude_characters="\0"))
+values = st.recursive(
+    st.none() | st.booleans() | st.integers(-(10**18), 10**18) | st.floats(allow_nan=False) | texts,
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(texts, inner, max_size=4),
+    max_leaves=12,
+)
+
+
+@given(st.dictionaries(texts, values, max_size=5))
+def test_what_is_written_is_read_back(value):
+    assert yaml_text.read(yaml_text.write(value), "a.yaml")[0] == value
+
+
+@given(st.binary(max_size=200))
+def test_any_bytes_are_read_or_refused(data):
+    with contextlib.suppress(BadRecord):
+        yaml_text.read(data, "a.yaml")
