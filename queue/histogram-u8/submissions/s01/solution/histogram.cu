@@ -101,6 +101,7 @@ extern "C" int histogram_u8(const uint8_t* data, int32_t* counts, int64_t N, cud
   const int64_t vectors = (N - head) / kVectorBytes;
   int64_t blocks = (N + kBytesPerBlock - 1) / kBytesPerBlock;
   blocks = blocks < kMaxBlocks ? blocks : kMaxBlocks;
-  histogram_kernel<<<static_cast<unsigned>(blocks), kThreads, 0, stream>>>(data, counts, N, static_cast<int>(head), vectors);
+  histogram_kernel<<<static_cast<unsigned>(blocks), kThreads, 0, stream>>>(data, counts, N, static_cast<int>(head),
+                                                                           vectors);
   return cudaGetLastError();
 }
