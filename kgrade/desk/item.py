@@ -1,0 +1,279 @@
+"""Everything there is to show of one item, read at one commit. Text is raw here: the screen neutralises it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import TypeVar
+
+import msgspec
+
+from kgrade.desk.anchors import OldNote, find_again
+from kgrade.desk.suggestions import suggested_gates
+from kgrade.records import codec
+from kgrade.records.base import Record
+from kgrade.records.evidence import Evidence
+from kgrade.records.faults import BadRecord, Fault
+from kgrade.records.grade import About, Grade, SheetRef
+from kgrade.records.rubric import Rubric, sheet_sha256
+from kgrade.records.slugs import ItemId
+from kgrade.records.submission import Submission
+from kgrade.records.task import Task
+from kgrade.repository.runner import GitError
+from kgrade.repository.tree import Snapshot
+
+REVIEW_RUBRIC = "task-review"
+LARGEST_LOG = 64 * 1024 * 1024
+_OWN_FOLDERS = ("submissions/", "evidence/", "grades/")
+R = TypeVar("R", bound=Record)
+
+
+class EvidenceFile(msgspec.Struct, frozen=True, kw_only=True):
+    """Evidence for one target. `stale`: it was collected on other bytes than those that stand there now."""
+
+    evidence: Evidence
+    stale: bool
+    blob: str
+    logs: dict[str, bytes]
+
+
+class GradeEntry(msgspec.Struct, frozen=True, kw_only=True):
+    """One evaluator's grade as it stands."""
+
+    evaluator: str
+    grade: Grade
+
+
+class HistoryEntry(msgspec.Struct, frozen=True, kw_only=True):
+    """One commit that touched the item. `when` is RFC 3339, `changed` the paths below the item's folder."""
+
+    commit: str
+    when: str
+    who: str
+    what: str
+    changed: list[str]
+
+
+class Item(msgspec.Struct, frozen=True, kw_only=True):
+    """One item with all that belongs to it. Paths in `files` and `solution` are relative to their folders."""
+
+    id: ItemId
+    task: Task
+    submission: Submission | None
+    rubric: Rubric
+    rubric_ref: SheetRef
+    about: About
+    prompt: str
+    files: dict[str, bytes]
+    solution: dict[str, bytes]
+    bases: dict[str, dict[str, bytes]]
+    evidence: dict[str, EvidenceFile]
+    grades: list[GradeEntry]
+    history: list[HistoryEntry]
+    previous: Grade | None
+    notes_before: list[OldNote]
+    suggestions: dict[str, str]
+    faults: list[Fault]
+
+    @property
+    def note_files(self) -> dict[str, bytes]:
+        """The files that line notes can stand on, by the paths that notes use."""
+        solution = {f"solution/{path}": data for path, data in self.solution.items()}
+        return {**self.files, **solution} if self.submission is None else solution
+
+    def fresh_evidence(self) -> dict[str, Evidence]:
+        """Evidence by target, without what is stale."""
+        return {target: each.evidence for target, each in self.evidence.items() if not each.stale}
+
+
+def load_item(
+    snapshot: Snapshot, item: ItemId, evaluator: str, *, blind: bool = False, history: list[HistoryEntry] | None = None
+) -> Item:
+    """Read `item` at `snapshot`; raise BadRecord when its task, submission or rubric cannot be read.
+
+    Other faults (a grade or evidence file that does not parse) are listed in `faults` and the rest goes on.
+    `blind` leaves out the author's name, and others' grades until one's own stands there.
+    """
+    faults: list[Fault] = []
+    task = _record(snapshot, Task, f"queue/{item.task}/task.yaml")
+    submission = _submission(snapshot, item)
+    if submission is not None and blind:
+        submission = msgspec.structs.replace(submission, author="hidden")
+    rubric_id = REVIEW_RUBRIC if item.submission is None else task.rubric
+    rubric_path = f"rubrics/{rubric_id}.yaml"
+    rubric = _record(snapshot, Rubric, rubric_path)
+    files = {
+        path: data
+        for path, data in _files(snapshot, f"queue/{item.task}", faults, skip=_OWN_FOLDERS).items()
+    }
+    solution = _files(snapshot, f"{item.folder}/solution", faults) if submission is not None else {}
+    about = _about(snapshot, item)
+    evidence = _evidence(snapshot, item, about, faults)
+    about = msgspec.structs.replace(about, evidence={target: each.blob for target, each in evidence.items()})
+    grades = _grades(snapshot, item, faults)
+    previous = _previous_grade(snapshot, item, submission, evaluator, faults)
+    own_stands = any(entry.evaluator == evaluator for entry in grades)
+    note_files = {f"solution/{path}": data for path, data in solution.items()}
+    missing = _missing(item, files, solution, faults)
+    fresh = {target: each.evidence for target, each in evidence.items() if not each.stale}
+    return Item(
+        id=item,
+        task=task,
+        submission=submission,
+        rubric=rubric,
+        rubric_ref=SheetRef(id=rubric_id, sha256=sheet_sha256(snapshot.read(rubric_path))),
+        about=about,
+        prompt=files.get("prompt.md", b"").decode("utf-8", "replace"),
+        files=files,
+        solution=solution,
+        bases=dict(_bases(snapshot, item, task, submission, files, faults)),
+        evidence=evidence,
+        grades=[entry for entry in grades if not blind or own_stands or entry.evaluator == evaluator],
+        history=history or [],
+        previous=previous,
+        notes_before=find_again(previous.comments, note_files) if previous else [],
+        suggestions=suggested_gates(rubric, task, fresh, missing),
+        faults=faults,
+    )
+
+
+def about_now(snapshot: Snapshot, item: ItemId) -> About:
+    """The tree ids of the item's bytes and its evidence files' blob ids, as they stand at `snapshot`."""
+    about = _about(snapshot, item)
+    evidence = {
+        entry.name.removesuffix(".json"): entry.oid
+        for entry in snapshot.list(f"{item.folder}/evidence")
+        if entry.kind == "file" and not entry.fault and entry.name.endswith(".json")
+    }
+    return msgspec.structs.replace(about, evidence=evidence)
+
+
+def _about(snapshot: Snapshot, item: ItemId) -> About:
+    solution = snapshot.entry(f"{item.folder}/solution") if item.submission else None
+    return About(task_tree=snapshot.task_tree(item.task), solution_tree=solution.oid if solution else None)
+
+
+def _record(snapshot: Snapshot, kind: type[R], path: str) -> R:
+    try:
+        data = snapshot.read(path)
+    except GitError as why:
+        name = kind.__name__.lower()
+        raise BadRecord([Fault(path=path, found=str(why), expected=f"a {name}", advice=f"write {path}")]) from None
+    return codec.decode(kind, data, path)
+
+
+def _submission(snapshot: Snapshot, item: ItemId) -> Submission | None:
+    return None if item.submission is None else _record(snapshot, Submission, f"{item.folder}/submission.yaml")
+
+
+def _files(snapshot: Snapshot, folder: str, faults: list[Fault], skip: tuple[str, ...] = ()) -> dict[str, bytes]:
+    found: dict[str, bytes] = {}
+    for path, entry in snapshot.walk(folder):
+        name = path.removeprefix(f"{folder}/")
+        if name.startswith(skip):
+            continue
+        if entry.fault or entry.kind != "file":
+            why = entry.fault or f"a {entry.kind}"
+            faults.append(Fault(path=path, found=why, expected="a file", advice="its content is not shown"))
+            continue
+        try:
+            found[name] = snapshot.read(path, LARGEST_LOG)
+        except GitError as why_not:
+            faults.append(Fault(path=path, found=str(why_not), expected="a file that can be read"))
+    return found
+
+
+def _evidence(snapshot: Snapshot, item: ItemId, about: About, faults: list[Fault]) -> dict[str, EvidenceFile]:
+    folder = f"{item.folder}/evidence"
+    found: dict[str, EvidenceFile] = {}
+    for entry in snapshot.list(folder):
+        if entry.kind != "file" or entry.fault or not entry.name.endswith(".json"):
+            continue
+        path = f"{folder}/{entry.name}"
+        try:
+            evidence = _record(snapshot, Evidence, path)
+        except BadRecord as bad:
+            faults += bad.faults
+            continue
+        judged = (evidence.inputs.task_tree, evidence.inputs.solution_tree)
+        found[entry.name.removesuffix(".json")] = EvidenceFile(
+            evidence=evidence,
+            stale=judged != (about.task_tree, about.solution_tree),
+            blob=entry.oid,
+            logs=_logs(snapshot, folder, evidence, faults),
+        )
+    return found
+
+
+def _logs(snapshot: Snapshot, folder: str, evidence: Evidence, faults: list[Fault]) -> dict[str, bytes]:
+    stages = evidence.stages
+    names = {stage.log for stage in (stages.build, stages.check, stages.time, stages.integrity, stages.sanitize)}
+    logs: dict[str, bytes] = {}
+    for name in sorted(name for name in names | {stages.profile.log} if name):
+        try:
+            logs[name] = snapshot.read(f"{folder}/{name}", LARGEST_LOG)
+        except GitError as why:
+            faults.append(Fault(path=f"{folder}/{name}", found=str(why), expected="the log that the evidence names"))
+    return logs
+
+
+def _grades(snapshot: Snapshot, item: ItemId, faults: list[Fault]) -> list[GradeEntry]:
+    found = []
+    for entry in snapshot.list(f"{item.folder}/grades"):
+        if entry.kind != "file" or entry.fault or not entry.name.endswith(".yaml"):
+            continue
+        try:
+            grade = _record(snapshot, Grade, f"{item.folder}/grades/{entry.name}")
+        except BadRecord as bad:
+            faults += bad.faults
+        else:
+            found.append(GradeEntry(evaluator=entry.name.removesuffix(".yaml"), grade=grade))
+    return found
+
+
+def _previous_grade(
+    snapshot: Snapshot, item: ItemId, submission: Submission | None, evaluator: str, faults: list[Fault]
+) -> Grade | None:
+    if submission is None or submission.supersedes is None:
+        return None
+    path = ItemId(item.task, submission.supersedes).grade_path(evaluator)
+    if snapshot.entry(path) is None:
+        return None
+    try:
+        return _record(snapshot, Grade, path)
+    except BadRecord as bad:
+        faults += bad.faults
+        return None
+
+
+def _bases(
+    snapshot: Snapshot,
+    item: ItemId,
+    task: Task,
+    submission: Submission | None,
+    files: Mapping[str, bytes],
+    faults: list[Fault],
+) -> Iterator[tuple[str, dict[str, bytes]]]:
+    """What the solution can be compared with, by name, the nearest first."""
+    if submission is None:
+        return
+    if submission.supersedes:
+        previous = _files(snapshot, f"{ItemId(item.task, submission.supersedes).folder}/solution", faults)
+        if previous:
+            yield "previous", previous
+    start = {path.removeprefix("start/"): data for path, data in files.items() if path.startswith("start/")}
+    if start:
+        yield "start", start
+    reference = task.reference.partition(":")[0]
+    if reference in files:
+        yield "reference", {reference: files[reference]}
+
+
+def _missing(
+    item: ItemId, files: Mapping[str, bytes], solution: Mapping[str, bytes], faults: list[Fault]
+) -> str | None:
+    if item.submission is not None and not solution:
+        return f"{item.folder}/solution holds no file"
+    if "prompt.md" not in files:
+        return f"queue/{item.task}/prompt.md is missing"
+    damaged = [fault.path for fault in faults if "/solution/" in fault.path]
+    return f"{damaged[0]} cannot be read" if damaged else None
