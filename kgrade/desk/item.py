@@ -101,10 +101,7 @@ def load_item(
     rubric_id = REVIEW_RUBRIC if item.submission is None else task.rubric
     rubric_path = f"rubrics/{rubric_id}.yaml"
     rubric = _record(snapshot, Rubric, rubric_path)
-    files = {
-        path: data
-        for path, data in _files(snapshot, f"queue/{item.task}", faults, skip=_OWN_FOLDERS).items()
-    }
+    files = _files(snapshot, f"queue/{item.task}", faults, skip=_OWN_FOLDERS)
     solution = _files(snapshot, f"{item.folder}/solution", faults) if submission is not None else {}
     about = _about(snapshot, item)
     evidence = _evidence(snapshot, item, about, faults)
