@@ -1,0 +1,250 @@
+"""Moving a branch so that nothing of the person's is lost, and the outbox beside it."""
+
+from __future__ import annotations
+
+import random
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from kgrade.repository.checkout import (
+    IndexEntry,
+    InTheWayError,
+    checkouts_of,
+    enter_index,
+    place_files,
+    rebased_in,
+    restore_index,
+)
+from kgrade.repository.commits import Change, CollisionError, Committer, Identity
+from kgrade.repository.moves import FileMove, moves_between
+from kgrade.repository.refs import (
+    RefBusyError,
+    RefMove,
+    RefMovedError,
+    commits_between,
+    is_ancestor,
+    merge_base,
+    move_ref,
+    move_refs,
+    read_ref,
+    read_refs,
+)
+from kgrade.repository.runner import Git, GitError, printable
+from kgrade.repository.tree import TreeReader
+
+OUTBOX = "refs/kgrade/outbox/"
+OUTBOX_BASE = "refs/kgrade/outbox-base/"
+TRIES = 10
+PAUSE_S = 0.05
+
+
+@dataclass(frozen=True, slots=True)
+class Saved:
+    """A commit that is safe in the repository.
+
+    `ref` holds it: the branch itself, or the outbox ref from which the branch follows. `notes` are
+    sentences for the person, such as a working file that was left as it is.
+    """
+
+    commit: str
+    ref: str
+    where: Literal["branch", "outbox"]
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Outbox:
+    """The commits that wait: those of `tip` that `base` lacks. `base` is None on a branch without commits."""
+
+    tip: str
+    base: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Settled:
+    """How the branch followed its outbox; `pending` says in one sentence why it has not, or is empty."""
+
+    pending: str = ""
+    notes: tuple[str, ...] = ()
+
+
+class Branch:
+    """One branch of a queue repository.
+
+    `ref` is its full name (`refs/heads/main`). With a `remote`, commits are made in the outbox on the
+    remote's tip and leave through `kgrade.repository.remote`; without one, they go onto the branch, or to
+    the outbox while something is in the way there.
+    """
+
+    def __init__(self, reader: TreeReader, ref: str, *, remote: str | None = None) -> None:
+        if not ref.startswith("refs/heads/") or reader.git.run(["check-ref-format", ref], check=False).code:
+            raise GitError(f"{printable(ref)!r} is not a branch; expected a name like refs/heads/main")
+        self.reader = reader
+        self.git: Git = reader.git
+        self.ref = ref
+        self.short = ref.removeprefix("refs/heads/")
+        self.remote = remote
+        self.outbox_ref = OUTBOX + self.short
+        self._base_ref = OUTBOX_BASE + self.short
+
+    @property
+    def seen_ref(self) -> str:
+        """Where the remote's tip is kept: moved by kgrade alone, so that a rewrite there is noticed."""
+        return f"refs/kgrade/remotes/{self.remote}/{self.short}"
+
+    def tip(self) -> str | None:
+        """The branch's own commit, None before its first."""
+        return read_ref(self.git, self.ref)
+
+    def outbox(self) -> Outbox | None:
+        """The commits that have not reached the branch (with a remote: the remote), if there are any."""
+        refs = read_refs(self.git, self.outbox_ref, self._base_ref)
+        tip = refs.get(self.outbox_ref)
+        return Outbox(tip, refs.get(self._base_ref)) if tip else None
+
+    def set_outbox(self, new: Outbox | None, old: Outbox | None) -> None:
+        """Replace the outbox if it still is `old`; RefMovedError when it is not."""
+        tips = RefMove(self.outbox_ref, new.tip if new else None, old.tip if old else None)
+        bases = RefMove(self._base_ref, new.base if new else None, read_ref(self.git, self._base_ref))
+        move_refs(self.git, [tips, bases], "kgrade: save")
+
+    def remote_tip(self) -> str | None:
+        """The remote's tip as last seen."""
+        if self.remote is None:
+            return None
+        tracking = f"refs/remotes/{self.remote}/{self.short}"
+        refs = read_refs(self.git, self.seen_ref, tracking)
+        return refs.get(self.seen_ref) or refs.get(tracking)
+
+    def head(self) -> str | None:
+        """The commit that readers read and that the next commit goes onto."""
+        box = self.outbox()
+        return box.tip if box else self.remote_tip() or self.tip()
+
+    def commit(
+        self, changes: Sequence[Change], message: str, identity: Identity, *, sign: bool = False
+    ) -> Saved:
+        """Commit `changes`; afterwards they are on disk and reachable from `Saved.ref`.
+
+        Raises CollisionError when a change was not made from what is there, GitError when git refuses.
+        """
+        committer = Committer(self.reader, identity, sign=sign)
+        last: GitError | None = None
+        for attempt in range(TRIES):
+            try:
+                if self.remote is not None:
+                    return self._to_outbox(committer, changes, message, ())
+                return self._to_branch(
+                    committer, changes, message, stuck=isinstance(last, RefBusyError) and attempt > 4
+                )
+            except (RefMovedError, RefBusyError) as error:
+                last = error
+                time.sleep(random.uniform(0, PAUSE_S * (attempt + 1)))
+        raise GitError(f"the commit was made but no ref would take it after {TRIES} tries: {last}")
+
+    def settle(self, identity: Identity, *, sign: bool = False) -> Settled:
+        """Let the branch follow its outbox, without a remote; remade on top where the branch moved on."""
+        box = self.outbox()
+        if box is None or self.remote is not None:
+            return Settled()
+        try:
+            _, notes = self._follow(box, Committer(self.reader, identity, sign=sign))
+        except (InTheWayError, CollisionError, RefMovedError, RefBusyError) as error:
+            return Settled(pending=str(error))
+        return Settled(notes=tuple(notes))
+
+    def rebuilt(self, box: Outbox, onto: str | None, committer: Committer) -> str:
+        """The tip of `box` on `onto`: itself where it already contains `onto`, else its commits made anew.
+
+        Raises CollisionError where `onto` has another version of one of the files.
+        """
+        if onto is None or is_ancestor(self.git, onto, box.tip):
+            return box.tip
+        for commit in commits_between(self.git, box.base or merge_base(self.git, onto, box.tip), box.tip):
+            onto = committer.replay(commit, onto)
+        return onto
+
+    def advance(self, old: str | None, new: str) -> list[str]:
+        """Move the branch from `old` to its descendant `new`, and every checkout's index and files along.
+
+        Answers notes for the person. Raises InTheWayError, RefMovedError or RefBusyError with everything
+        as it was.
+        """
+        if old == new:
+            return []
+        if folder := rebased_in(self.git, self.ref):
+            raise InTheWayError(
+                f"{self.short} is being rebased in {printable(str(folder))}; finish or abort that"
+            )
+        moves = moves_between(self.git, old, new)
+        checkouts = checkouts_of(self.git, self.ref)
+        self._move_with_indexes(old, new, moves, checkouts)
+        return [note for checkout in checkouts for note in place_files(checkout, self.reader, moves)]
+
+    def _move_with_indexes(
+        self, old: str | None, new: str, moves: Sequence[FileMove], checkouts: Sequence[Git]
+    ) -> None:
+        # The index comes first: a branch that moves without it makes the new file look staged for deletion.
+        entered: list[tuple[Git, list[IndexEntry]]] = []
+        try:
+            for checkout in checkouts:
+                entered.append((checkout, enter_index(checkout, moves)))
+            move_ref(self.git, self.ref, new, old, "kgrade: save")
+        except (InTheWayError, GitError):
+            for checkout, entries in entered:
+                restore_index(checkout, entries)
+            raise
+
+    def _to_branch(
+        self, committer: Committer, changes: Sequence[Change], message: str, *, stuck: bool
+    ) -> Saved:
+        if self.outbox():
+            return self._through_outbox(committer, changes, message)
+        if stuck:
+            return self._to_outbox(committer, changes, message, (f"{self.ref} is locked by another process",))
+        tip = self.tip()
+        commit = committer.commit(tip, changes, message)
+        try:
+            notes = self.advance(tip, commit)
+        except InTheWayError as reason:
+            self.set_outbox(Outbox(commit, tip), None)
+            return Saved(commit, self.outbox_ref, "outbox", (str(reason),))
+        return Saved(commit, self.ref, "branch", tuple(notes))
+
+    def _through_outbox(self, committer: Committer, changes: Sequence[Change], message: str) -> Saved:
+        """Commit on the outbox, then let the branch follow with all of it when it can."""
+        saved = self._to_outbox(committer, changes, message, ())
+        box = self.outbox()
+        if box is None:
+            return saved
+        try:
+            tip, notes = self._follow(box, committer)
+        except (InTheWayError, CollisionError, RefMovedError, RefBusyError) as reason:
+            return Saved(saved.commit, saved.ref, "outbox", (str(reason),))
+        return Saved(tip, self.ref, "branch", tuple(notes))
+
+    def _follow(self, box: Outbox, committer: Committer) -> tuple[str, list[str]]:
+        """Bring the branch to what `box` holds and empty that; the branch's new tip and notes."""
+        tip = self.tip()
+        new = self.rebuilt(box, tip, committer)
+        notes = self.advance(tip, new)
+        self.set_outbox(None, box)
+        return new, notes
+
+    def _to_outbox(
+        self, committer: Committer, changes: Sequence[Change], message: str, notes: tuple[str, ...]
+    ) -> Saved:
+        box = self.outbox()
+        base = box.tip if box else self.remote_tip() or self.tip()
+        commit = committer.commit(base, changes, message)
+        if commit == base:
+            return Saved(commit, self.outbox_ref if box else self.ref, "outbox" if box else "branch", notes)
+        self.set_outbox(Outbox(commit, box.base if box else base), box)
+        return Saved(commit, self.outbox_ref, "outbox", notes)
+
+
+def outboxes(git: Git) -> dict[str, str]:
+    """Every branch (full ref name) with commits waiting in its outbox, and the newest of them."""
+    return {"refs/heads/" + ref.removeprefix(OUTBOX): oid for ref, oid in read_refs(git, OUTBOX).items()}

@@ -1,0 +1,101 @@
+"""Refs: where they stand, and moving them by compare-and-swap."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from kgrade.repository.runner import Git, GitError, Result, reason
+
+BUSY = "File exists"
+MOVED = (
+    "but expected",
+    "reference already exists",
+    "unable to resolve reference",
+    "reference is missing but expected",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class RefMove:
+    """One step of one ref; None stands for no ref."""
+
+    ref: str
+    new: str | None
+    old: str | None
+
+
+class RefMovedError(GitError):
+    """A ref was not where the caller had seen it."""
+
+
+class RefBusyError(GitError):
+    """Another process holds the lock of a ref, or left it behind."""
+
+
+def read_refs(git: Git, *prefixes: str) -> dict[str, str]:
+    """Every ref that is one of `prefixes` or lies below one, with its object id."""
+    found = git.run(["for-each-ref", "--format=%(objectname) %(refname)", *prefixes])
+    refs = {}
+    for line in found.text.splitlines():
+        oid, _, name = line.partition(" ")
+        refs[name] = oid
+    return refs
+
+
+def read_ref(git: Git, ref: str) -> str | None:
+    """The object id of one ref, or None when there is no such ref."""
+    return read_refs(git, ref).get(ref)
+
+
+def move_ref(git: Git, ref: str, new: str | None, old: str | None, why: str = "kgrade") -> None:
+    """Set `ref` to `new` if it still stands at `old`; None means that the ref does not exist.
+
+    Raises RefMovedError when it stands elsewhere, RefBusyError when its lock is held.
+    """
+    move_refs(git, [RefMove(ref, new, old)], why)
+
+
+def move_refs(git: Git, moves: Sequence[RefMove], why: str = "kgrade") -> None:
+    """Make all of `moves` or none of them; raises as `move_ref` does."""
+    records = []
+    for move in moves:
+        if move.new is None:
+            if move.old is not None:
+                records.append(f"delete {move.ref}\0{move.old}\0")
+        else:
+            records.append(f"update {move.ref}\0{move.new}\0{move.old or git.null_oid}\0")
+    text = "".join(records).encode()
+    result = git.run(["update-ref", "-m", why, "-z", "--stdin"], input=text, check=False)
+    if result.code:
+        raise _refusal(" and ".join(move.ref for move in moves), result)
+
+
+def is_ancestor(git: Git, older: str, newer: str) -> bool:
+    """Whether `newer` contains the history of `older`; a commit contains itself."""
+    if older == newer:
+        return True
+    result = git.run(["merge-base", "--is-ancestor", older, newer], check=False)
+    if result.code not in (0, 1):
+        raise GitError(f"git cannot compare {older[:12]} with {newer[:12]}: {reason(result)}")
+    return result.code == 0
+
+
+def merge_base(git: Git, one: str, other: str) -> str | None:
+    """The newest commit that both histories hold, None when they share nothing."""
+    return git.run(["merge-base", one, other], check=False).text or None
+
+
+def commits_between(git: Git, older: str | None, newer: str) -> list[str]:
+    """The commits of `newer`'s history that `older`'s lacks, oldest first."""
+    exclude = [f"^{older}"] if older else []
+    return git.run(["rev-list", "--reverse", "--topo-order", newer, *exclude]).text.split()
+
+
+def _refusal(ref: str, result: Result) -> GitError:
+    words = result.words
+    if any(sign in words for sign in MOVED):
+        return RefMovedError(f"{ref} was moved by another process", code=result.code, stderr=words)
+    if BUSY in words and ".lock" in words:
+        return RefBusyError(f"{ref} is locked by another process", code=result.code, stderr=words)
+    return GitError(f"{ref} could not be moved: {reason(result)}", code=result.code, stderr=words)

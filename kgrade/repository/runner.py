@@ -1,0 +1,336 @@
+"""The one place that runs git: hardened, logged, killable."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+import signal
+import subprocess
+import threading
+import time
+from collections import deque
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+# What the queue repository brings is untrusted, so nothing in it may name a program to run.
+HARDENING = (
+    ("core.fsmonitor", "false"),
+    ("protocol.ext.allow", "never"),
+    ("core.quotePath", "false"),
+    ("core.fsync", "objects,reference,index"),
+    ("i18n.commitEncoding", "UTF-8"),
+    ("push.recurseSubmodules", "no"),
+    ("fetch.recurseSubmodules", "false"),
+    ("push.followTags", "false"),
+)
+NO_HOOKS = ("core.hooksPath", os.devnull)
+
+# Set while git itself runs a hook or an alias; they would point every command at another repository.
+LOCATION_VARIABLES = (
+    "GIT_DIR",
+    "GIT_WORK_TREE",
+    "GIT_INDEX_FILE",
+    "GIT_OBJECT_DIRECTORY",
+    "GIT_ALTERNATE_OBJECT_DIRECTORIES",
+    "GIT_COMMON_DIR",
+    "GIT_NAMESPACE",
+    "GIT_PREFIX",
+    "GIT_EXTERNAL_DIFF",
+    "GIT_GRAFT_FILE",
+    "GIT_SHALLOW_FILE",
+)
+ENVIRONMENT = {
+    "GIT_TERMINAL_PROMPT": "0",
+    "GIT_OPTIONAL_LOCKS": "0",
+    "GIT_LITERAL_PATHSPECS": "1",
+    "GIT_NO_REPLACE_OBJECTS": "1",
+    "GIT_PAGER": "cat",
+    "LC_ALL": "C",
+}
+
+POLL_S = 0.1
+GRACE_S = 2.0
+LOCAL_TIMEOUT_S = 60.0
+LOG_LENGTH = 500
+
+_CREDENTIALS = re.compile(r"(\w+://)[^/@\s]+@")
+_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u200b-\u200f\u202a-\u202e\u2066-\u2069]")
+
+
+class GitError(Exception):
+    """A git command that failed, said in one sentence that is safe to print."""
+
+    def __init__(self, sentence: str, *, code: int | None = None, stderr: str = "") -> None:
+        super().__init__(sentence)
+        self.code = code
+        self.stderr = stderr
+
+
+class GitTimeoutError(GitError):
+    """A git command that ran past its limit and was killed with everything it had started."""
+
+
+class GitCancelledError(GitError):
+    """A git command that was killed because the caller no longer wants it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """What a git command left behind; `code` is its exit status."""
+
+    stdout: bytes
+    stderr: bytes
+    code: int
+
+    @property
+    def text(self) -> str:
+        """Standard output as text, without the final newline."""
+        return self.stdout.decode("utf-8", "replace").rstrip("\n")
+
+    @property
+    def words(self) -> str:
+        """Standard error as text that is safe to print."""
+        return printable(self.stderr.decode("utf-8", "replace"))
+
+
+@dataclass(frozen=True, slots=True)
+class LogEntry:
+    """One git command as the command log shows it; `code` is None for one that was killed."""
+
+    at: float
+    seconds: float
+    arguments: tuple[str, ...]
+    code: int | None
+    stderr: str
+
+
+def printable(text: str) -> str:
+    """`text` without credentials in addresses and without characters that drive a terminal."""
+    return _CONTROL.sub("", _CREDENTIALS.sub(r"\1…@", text.replace("\r\n", "\n"))).strip()
+
+
+class Git:
+    """Git commands in one folder of one repository.
+
+    Commands of one object may run from several threads at once.
+    """
+
+    def __init__(
+        self,
+        folder: Path,
+        *,
+        git_dir: Path,
+        common_dir: Path,
+        work_tree: Path | None,
+        object_format: str,
+        log: deque[LogEntry],
+    ) -> None:
+        self.folder = folder
+        self.git_dir = git_dir
+        self.common_dir = common_dir
+        self.work_tree = work_tree
+        self.object_format = object_format
+        self._log = log
+
+    @classmethod
+    def open(cls, path: Path) -> Git:
+        """The repository that holds `path`; GitError when there is none or git refuses it."""
+        if not path.is_dir():
+            raise GitError(f"{printable(str(path))} is not a folder; name a folder inside a git repository")
+        log: deque[LogEntry] = deque(maxlen=LOG_LENGTH)
+        unknown = Path()
+        probe = cls(path, git_dir=unknown, common_dir=unknown, work_tree=None, object_format="sha1", log=log)
+        asked = ["rev-parse", "--absolute-git-dir", "--git-common-dir", "--show-object-format"]
+        found = probe.run([*asked, "--is-inside-work-tree"], check=False)
+        if found.code:
+            raise _not_a_repository(path, found)
+        git_dir, common_dir, object_format, inside = found.text.split("\n")
+        work_tree = None
+        if inside == "true":
+            work_tree = Path(probe.run(["rev-parse", "--show-toplevel"]).text)
+        return cls(
+            work_tree or Path(git_dir),
+            git_dir=Path(git_dir),
+            common_dir=(path / common_dir).resolve(),
+            work_tree=work_tree,
+            object_format=object_format,
+            log=log,
+        )
+
+    @property
+    def log(self) -> tuple[LogEntry, ...]:
+        """The last commands, oldest first."""
+        return tuple(self._log)
+
+    @property
+    def null_oid(self) -> str:
+        """The id that stands for "no object"."""
+        return "0" * (64 if self.object_format == "sha256" else 40)
+
+    def run(
+        self,
+        arguments: Sequence[str],
+        *,
+        input: bytes | None = None,
+        env: Mapping[str, str] | None = None,
+        timeout: float = LOCAL_TIMEOUT_S,
+        cancel: threading.Event | None = None,
+        check: bool = True,
+        own_hooks: bool = False,
+    ) -> Result:
+        """Run `git <arguments>` to its end.
+
+        `timeout` is in seconds. `own_hooks` lets the person's own hooks run, as a push must. Raises GitError
+        for a non-zero exit when `check`, GitTimeoutError and GitCancelledError after killing the whole
+        process group.
+        """
+        started = time.time()
+        clock = time.monotonic()
+        process = self.start(arguments, env=env, own_hooks=own_hooks, stdin=input is not None)
+        code: int | None = None
+        stderr = b""
+        try:
+            stdout, stderr = _finish(process, input, clock + timeout, cancel)
+            code = process.returncode
+        except TimeoutError:
+            raise GitTimeoutError(
+                f"git {arguments[0]} gave no answer for {timeout:g} s and was stopped"
+            ) from None
+        except InterruptedError:
+            raise GitCancelledError(f"git {arguments[0]} was stopped") from None
+        finally:
+            if process.returncode is None:
+                _kill(process)
+            self._note(started, time.monotonic() - clock, arguments, code, stderr)
+        result = Result(stdout, stderr, code)
+        if check and code:
+            sentence = f"git {arguments[0]} failed: {reason(result)}"
+            raise GitError(sentence, code=code, stderr=result.words)
+        return result
+
+    def start(
+        self,
+        arguments: Sequence[str],
+        *,
+        env: Mapping[str, str] | None = None,
+        own_hooks: bool = False,
+        stdin: bool = True,
+        stderr: int = subprocess.PIPE,
+    ) -> subprocess.Popen[bytes]:
+        """Start `git <arguments>` in a session of its own, with pipes; the caller ends it."""
+        settings = HARDENING if own_hooks else (*HARDENING, NO_HOOKS)
+        command = ["git"]
+        for key, value in settings:
+            command += ["-c", f"{key}={value}"]
+        environment = {k: v for k, v in os.environ.items() if k not in LOCATION_VARIABLES}
+        try:
+            return subprocess.Popen(
+                [*command, *arguments],
+                cwd=self.folder,
+                env={**environment, **ENVIRONMENT, **(env or {})},
+                stdin=subprocess.PIPE if stdin else subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                stderr=stderr,
+                # No controlling terminal: neither ssh nor a hook can ask a question on the screen.
+                start_new_session=True,
+            )
+        except FileNotFoundError:
+            if self.folder.is_dir():
+                raise GitError("git is not on PATH; install git 2.34 or newer") from None
+            raise GitError(f"the folder {printable(str(self.folder))} is gone") from None
+
+    def in_folder(self, folder: Path) -> Git:
+        """The same repository, seen from another of its working trees."""
+        git_dir = Path(self._elsewhere(folder).run(["rev-parse", "--absolute-git-dir"]).text)
+        return Git(
+            folder,
+            git_dir=git_dir,
+            common_dir=self.common_dir,
+            work_tree=folder,
+            object_format=self.object_format,
+            log=self._log,
+        )
+
+    def _elsewhere(self, folder: Path) -> Git:
+        return Git(
+            folder,
+            git_dir=self.git_dir,
+            common_dir=self.common_dir,
+            work_tree=folder,
+            object_format=self.object_format,
+            log=self._log,
+        )
+
+    def _note(
+        self, at: float, seconds: float, arguments: Sequence[str], code: int | None, stderr: bytes
+    ) -> None:
+        shown = tuple(printable(a) for a in arguments)
+        words = printable(stderr.decode("utf-8", "replace"))[-2000:]
+        self._log.append(LogEntry(at, seconds, shown, code, words))
+
+
+def reason(result: Result) -> str:
+    """The line of git's error output that says why, without its prefix."""
+    lines = [line.strip() for line in result.words.split("\n") if line.strip()]
+    for prefix in ("fatal: ", "error: "):
+        for line in lines:
+            if line.startswith(prefix):
+                return line.removeprefix(prefix)
+    return lines[-1] if lines else f"exit status {result.code}"
+
+
+def _not_a_repository(path: Path, found: Result) -> GitError:
+    if "dubious ownership" in found.words:
+        return GitError(
+            f"{printable(str(path))} belongs to another user, so git will not open it; "
+            f"if you trust it: git config --global --add safe.directory {printable(str(path))}"
+        )
+    if "not a git repository" in found.words:
+        return GitError(
+            f"{printable(str(path))} is not inside a git repository; "
+            "go to a queue's folder, or make one with: git init && kgrade init"
+        )
+    return GitError(f"git cannot open {printable(str(path))}: {reason(found)}")
+
+
+def _finish(
+    process: subprocess.Popen[bytes],
+    data: bytes | None,
+    deadline: float,
+    cancel: threading.Event | None,
+) -> tuple[bytes, bytes]:
+    """Feed and read `process` to its end; TimeoutError or InterruptedError when it has to be killed."""
+    ended: float | None = None
+    while True:
+        try:
+            return process.communicate(data, timeout=POLL_S)
+        except subprocess.TimeoutExpired as waiting:
+            data = None
+            now = time.monotonic()
+            if process.poll() is not None:
+                # A helper git left behind (a shared ssh connection, say) may keep the pipes open for hours.
+                ended = ended or now
+                if now - ended > GRACE_S:
+                    return waiting.output or b"", waiting.stderr or b""
+            elif cancel is not None and cancel.is_set():
+                raise InterruptedError from None
+            elif now > deadline:
+                raise TimeoutError from None
+
+
+def _kill(process: subprocess.Popen[bytes]) -> None:
+    """End `process` and its whole group, politely first so that git can remove its own locks."""
+    for sign in (signal.SIGTERM, signal.SIGKILL):
+        try:
+            os.killpg(process.pid, sign)
+        except ProcessLookupError:
+            break
+        try:
+            process.communicate(timeout=GRACE_S)
+            break
+        except subprocess.TimeoutExpired:
+            continue
+    with contextlib.suppress(subprocess.TimeoutExpired):
+        process.wait(timeout=GRACE_S)
