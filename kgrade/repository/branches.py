@@ -123,9 +123,7 @@ class Branch:
         box = self.outbox()
         return box.tip if box else self.remote_tip() or self.tip()
 
-    def commit(
-        self, changes: Sequence[Change], message: str, identity: Identity, *, sign: bool = False
-    ) -> Saved:
+    def commit(self, changes: Sequence[Change], message: str, identity: Identity, *, sign: bool = False) -> Saved:
         """Commit `changes`; afterwards they are on disk and reachable from `Saved.ref`.
 
         Raises CollisionError when a change was not made from what is there, GitError when git refuses.
@@ -175,9 +173,7 @@ class Branch:
         if old == new:
             return []
         if folder := rebased_in(self.git, self.ref):
-            raise InTheWayError(
-                f"{self.short} is being rebased in {printable(str(folder))}; finish or abort that"
-            )
+            raise InTheWayError(f"{self.short} is being rebased in {printable(str(folder))}; finish or abort that")
         moves = moves_between(self.git, old, new)
         checkouts = checkouts_of(self.git, self.ref)
         self._move_with_indexes(old, new, moves, checkouts)
@@ -197,9 +193,7 @@ class Branch:
                 restore_index(checkout, entries)
             raise
 
-    def _to_branch(
-        self, committer: Committer, changes: Sequence[Change], message: str, *, stuck: bool
-    ) -> Saved:
+    def _to_branch(self, committer: Committer, changes: Sequence[Change], message: str, *, stuck: bool) -> Saved:
         if self.outbox():
             return self._through_outbox(committer, changes, message)
         if stuck:

@@ -113,9 +113,7 @@ class Committer:
             if theirs not in (move.old, move.new):
                 raise CollisionError(move.path, move.new, theirs)
 
-    def _commit(
-        self, parent: str | None, moves: Sequence[FileMove], message: str, variables: dict[str, str]
-    ) -> str:
+    def _commit(self, parent: str | None, moves: Sequence[FileMove], message: str, variables: dict[str, str]) -> str:
         root = self._reader.root(parent) if parent else None
         tree = write_tree(self._reader, root, moves)
         if parent and tree == root:

@@ -193,9 +193,7 @@ class Snapshot:
         try:
             kind, content = self._reader.objects.object(found.oid, limit)
         except TooLargeError as error:
-            raise TooLargeError(
-                f"{path} has {error.size} bytes, above the limit of {limit}", error.size
-            ) from None
+            raise TooLargeError(f"{path} has {error.size} bytes, above the limit of {limit}", error.size) from None
         if kind != "blob":
             raise TreeError(f"{path} points at a {kind} where a file was expected; see: git fsck")
         return content

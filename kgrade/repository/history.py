@@ -1,0 +1,40 @@
+"""Which commits touched an item, newest first."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from kgrade.repository.runner import Git, printable
+
+LIMIT = 200
+
+
+@dataclass(frozen=True, slots=True)
+class Touch:
+    """One commit: when (RFC 3339), who, its first line, and the paths below the folder that it changed."""
+
+    commit: str
+    when: str
+    who: str
+    what: str
+    paths: tuple[str, ...]
+
+
+def touches(git: Git, commit: str, folder: str, limit: int = LIMIT) -> list[Touch]:
+    """The last `limit` commits of `commit`'s history that changed anything below `folder`."""
+    command = [
+        "log",
+        f"--max-count={limit}",
+        "-z",
+        "--name-only",
+        "--no-renames",
+        "--format=%x01%H%x02%aI%x02%an%x02%s%x02",
+    ]
+    output = git.run([*command, commit, "--", folder]).stdout.decode("utf-8", "replace")
+    found = []
+    for part in output.split("\x01")[1:]:
+        oid, when, who, what, names = part.split("\x02", 4)
+        paths = (name.strip("\n") for name in names.split("\0"))
+        below = tuple(name.removeprefix(f"{folder}/") for name in paths if name)
+        found.append(Touch(oid, when, printable(who), printable(what), below))
+    return found
