@@ -123,9 +123,7 @@ class Branch:
         box = self.outbox()
         return box.tip if box else self.remote_tip() or self.tip()
 
-    def commit(
-        self, changes: Sequence[Change], message: str, identity: Identity, *, sign: bool = False
-    ) -> Saved:
+    def commit(self, changes: Sequence[Change], message: str, identity: Identity, *, sign: bool = False) -> Saved:
         """Commit `changes`; afterwards they are on disk and reachable from `Saved.ref`.
 
         Raises CollisionError when a change was not made from what is there, GitError when git refuses.
@@ -160,11 +158,16 @@ class Branch:
 
         Raises CollisionError where `onto` has another version of one of the files.
         """
-        if onto is None or is_ancestor(self.git, onto, box.tip):
+        if onto is None or self._stands_on(box, onto):
             return box.tip
         for commit in commits_between(self.git, box.base or merge_base(self.git, onto, box.tip), box.tip):
             onto = committer.replay(commit, onto)
         return onto
+
+    def _stands_on(self, box: Outbox, onto: str) -> bool:
+        """Whether `box` is `onto` plus its own commits: a push must not carry what the person has not pushed."""
+        own_only = box.base is None or is_ancestor(self.git, box.base, onto)
+        return own_only and is_ancestor(self.git, onto, box.tip)
 
     def advance(self, old: str | None, new: str) -> list[str]:
         """Move the branch from `old` to its descendant `new`, and every checkout's index and files along.
@@ -175,9 +178,7 @@ class Branch:
         if old == new:
             return []
         if folder := rebased_in(self.git, self.ref):
-            raise InTheWayError(
-                f"{self.short} is being rebased in {printable(str(folder))}; finish or abort that"
-            )
+            raise InTheWayError(f"{self.short} is being rebased in {printable(str(folder))}; finish or abort that")
         moves = moves_between(self.git, old, new)
         checkouts = checkouts_of(self.git, self.ref)
         self._move_with_indexes(old, new, moves, checkouts)
@@ -197,9 +198,7 @@ class Branch:
                 restore_index(checkout, entries)
             raise
 
-    def _to_branch(
-        self, committer: Committer, changes: Sequence[Change], message: str, *, stuck: bool
-    ) -> Saved:
+    def _to_branch(self, committer: Committer, changes: Sequence[Change], message: str, *, stuck: bool) -> Saved:
         if self.outbox():
             return self._through_outbox(committer, changes, message)
         if stuck:

@@ -74,9 +74,7 @@ def enter_index(git: Git, moves: Sequence[FileMove]) -> list[IndexEntry]:
         if current == move.new and current is not None:
             continue
         if current != move.old and not fresh_index:
-            raise InTheWayError(
-                f"{move.path} has staged changes in {_shown(git)}; commit or unstage them there"
-            )
+            raise InTheWayError(f"{move.path} has staged changes in {_shown(git)}; commit or unstage them there")
         mode = found[0].mode if found else FILE_MODE
         lines.append(IndexEntry(move.path, mode, move.new))
         undo.append(IndexEntry(move.path, mode, current))
@@ -142,9 +140,7 @@ def _write_index(git: Git, entries: Sequence[IndexEntry]) -> None:
         return
     lock = git.git_dir / "index.lock"
     if "index.lock" in result.words and "File exists" in result.words:
-        raise InTheWayError(
-            f"another git command holds {printable(str(lock))}; the branch follows when it is gone"
-        )
+        raise InTheWayError(f"another git command holds {printable(str(lock))}; the branch follows when it is gone")
     raise InTheWayError(f"the index of {_shown(git)} could not be written: {reason(result)}")
 
 

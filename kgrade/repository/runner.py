@@ -195,9 +195,7 @@ class Git:
             stdout, stderr = _finish(process, input, clock + timeout, cancel)
             code = process.returncode
         except TimeoutError:
-            raise GitTimeoutError(
-                f"git {arguments[0]} gave no answer for {timeout:g} s and was stopped"
-            ) from None
+            raise GitTimeoutError(f"git {arguments[0]} gave no answer for {timeout:g} s and was stopped") from None
         except InterruptedError:
             raise GitCancelledError(f"git {arguments[0]} was stopped") from None
         finally:
@@ -263,9 +261,7 @@ class Git:
             log=self._log,
         )
 
-    def _note(
-        self, at: float, seconds: float, arguments: Sequence[str], code: int | None, stderr: bytes
-    ) -> None:
+    def _note(self, at: float, seconds: float, arguments: Sequence[str], code: int | None, stderr: bytes) -> None:
         shown = tuple(printable(a) for a in arguments)
         words = printable(stderr.decode("utf-8", "replace"))[-2000:]
         self._log.append(LogEntry(at, seconds, shown, code, words))
