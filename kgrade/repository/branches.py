@@ -158,11 +158,16 @@ class Branch:
 
         Raises CollisionError where `onto` has another version of one of the files.
         """
-        if onto is None or is_ancestor(self.git, onto, box.tip):
+        if onto is None or self._stands_on(box, onto):
             return box.tip
         for commit in commits_between(self.git, box.base or merge_base(self.git, onto, box.tip), box.tip):
             onto = committer.replay(commit, onto)
         return onto
+
+    def _stands_on(self, box: Outbox, onto: str) -> bool:
+        """Whether `box` is `onto` plus its own commits: a push must not carry what the person has not pushed."""
+        own_only = box.base is None or is_ancestor(self.git, box.base, onto)
+        return own_only and is_ancestor(self.git, onto, box.tip)
 
     def advance(self, old: str | None, new: str) -> list[str]:
         """Move the branch from `old` to its descendant `new`, and every checkout's index and files along.

@@ -73,23 +73,28 @@ class Committer:
         """
         return self._commit(parent, self._store(parent, changes), message, self._author())
 
-    def replay(self, commit: str, onto: str | None) -> str:
+    def replay(self, commit: str, onto: str | None, *, over: str = "") -> str:
         """The same changes, message and author as `commit`, on `onto`; `onto` itself when it has them.
 
-        Raises CollisionError where `onto` holds neither the old nor the new version of a file.
+        Raises CollisionError where `onto` holds neither the old nor the new version of a file, except for the path
+        `over`, whose version there is replaced.
         """
         kind, content = self._reader.objects.object(commit)
         if kind != "commit":
             raise GitError(f"object {commit} is a {kind} where a commit was expected")
         head, _, message = content.decode("utf-8", "surrogateescape").partition("\n\n")
-        parents = re.findall(r"^parent (\w+)$", head, re.MULTILINE)
-        moves = moves_between(self._git, parents[0] if parents else None, commit)
-        self._check(onto, moves)
         author = _AUTHOR.search(head)
         if author is None:
             raise GitError(f"commit {commit} names no author; see: git fsck")
+        parents = re.findall(r"^parent (\w+)$", head, re.MULTILINE)
+        moves = moves_between(self._git, parents[0] if parents else None, commit)
+        self._check(onto, [move for move in moves if move.path != over])
         name, email, date = author.groups()
         return self._commit(onto, moves, message, self._author(name, email, date))
+
+    def put(self, parent: str, path: str, blob: str | None, message: str) -> str:
+        """A commit on `parent` in which `path` holds a stored blob, or nothing."""
+        return self._commit(parent, [FileMove(path, None, blob)], message, self._author())
 
     def _store(self, parent: str | None, changes: Sequence[Change]) -> list[FileMove]:
         snapshot = Snapshot(self._reader, parent) if parent else None

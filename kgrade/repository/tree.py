@@ -9,6 +9,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
+from kgrade.records.slugs import ItemId
 from kgrade.repository.objects import ObjectReader, TooLargeError, object_id
 from kgrade.repository.runner import Git, GitError, printable
 
@@ -241,24 +242,13 @@ class Snapshot:
         judged = [e for e in self._reader.entries(found.oid) if e.name not in NOT_JUDGED]
         return object_id("tree", format_tree(judged), self._reader.git.object_format)
 
-    def solution_tree(self, item: str) -> str:
-        """The id of a submission's `solution/`; `item` is `<task>/<submission>`."""
-        path = f"{item_folder(item)}/solution"
+    def solution_tree(self, item: ItemId) -> str:
+        """The id of a submission's `solution/`; PathMissingError when it has none."""
+        path = f"{item.folder}/solution"
         found = self.entry(path)
         if found is None or found.kind != "folder":
             raise PathMissingError(f"{path} is missing from commit {self.commit[:12]}")
         return found.oid
-
-
-def item_folder(item: str) -> str:
-    """Where an item lies: `softmax-rows/s01` is `queue/softmax-rows/submissions/s01`."""
-    task, _, submission = item.partition("/")
-    return f"queue/{task}/submissions/{submission}" if submission else f"queue/{task}"
-
-
-def grade_path(item: str, evaluator: str) -> str:
-    """Where an evaluator's grade of an item lies."""
-    return f"{item_folder(item)}/grades/{evaluator}.yaml"
 
 
 def _folders(entries: Sequence[Entry]) -> tuple[str, ...]:

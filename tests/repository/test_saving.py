@@ -113,9 +113,7 @@ def make_staged_beside(repo: Repo) -> None:
 
 
 @pytest.mark.parametrize("state", [make_dirty, make_staged, make_unmerged, make_detached, make_all])
-def test_a_save_leaves_index_and_files_of_the_person_alone(
-    queue: Repo, state: Callable[[Repo], None]
-) -> None:
+def test_a_save_leaves_index_and_files_of_the_person_alone(queue: Repo, state: Callable[[Repo], None]) -> None:
     state(queue)
     entries, status = index(queue), queue.git("status", "--porcelain")
     head = (queue.path / ".git/HEAD").read_text()
@@ -297,9 +295,7 @@ def test_a_change_made_from_another_version_is_refused(queue: Repo) -> None:
     assert branch_of(queue).commit([Change(GRADE, b"mine\n", base=theirs)], MESSAGE, ADA).where == "branch"
 
 
-@pytest.mark.parametrize(
-    "path", ["../out.yaml", "/etc/x", "queue/.git/config", "queue/.GIT/x", "a//b", "a/\nb"]
-)
+@pytest.mark.parametrize("path", ["../out.yaml", "/etc/x", "queue/.git/config", "queue/.GIT/x", "a//b", "a/\nb"])
 def test_no_path_leads_out_of_the_tree(queue: Repo, path: str) -> None:
     before = queue.git("rev-parse", "main")
     with pytest.raises(GitError, match="cannot be used"):

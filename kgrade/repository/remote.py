@@ -1,0 +1,121 @@
+"""Talking to one remote: what it has, fetching from it, pushing to it. Nothing here retries."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from kgrade.repository.runner import Git, GitError, GitTimeoutError, Result
+
+ASK_TIMEOUT_S = 30.0
+FETCH_TIMEOUT_S = 600.0
+PUSH_TIMEOUT_S = 120.0
+
+Outcome = Literal["taken", "behind", "locked", "refused", "unreachable"]
+
+_BEHIND = ("(fetch first)", "(non-fast-forward)", "(stale info)", "(needs force)")
+_LOCKED = ("failed to update ref", "cannot lock ref", "failed to lock", "incorrect old value provided")
+_BOILERPLATE = (
+    "please make sure you have the correct access rights",
+    "and the repository exists",
+    "hint:",
+    "error: failed to push some refs",
+    "warning:",
+    "to ",
+)
+
+
+class UnreachableError(GitError):
+    """The remote could not be asked; the sentence holds git's or ssh's own words."""
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What a push claimed to have done; only asking the remote shows what it did.
+
+    `words` are the server's or the hook's own, safe to print, for everything but `taken`.
+    """
+
+    outcome: Outcome
+    words: str = ""
+
+
+class Remote:
+    """One remote of a repository, by name. All timeouts are in seconds."""
+
+    def __init__(self, git: Git, name: str, *, push_timeout: float = PUSH_TIMEOUT_S) -> None:
+        self.git = git
+        self.name = name
+        self._push_timeout = push_timeout
+
+    def tips(self, *patterns: str, cancel: threading.Event | None = None) -> dict[str, str]:
+        """The remote's refs that match `patterns`, with their ids; UnreachableError when it cannot be asked."""
+        result = self._ask(["ls-remote", "--refs", self.name, *patterns], ASK_TIMEOUT_S, cancel)
+        if result.code:
+            raise UnreachableError(f"{self.name} cannot be reached: {_first_words(result)}")
+        tips = {}
+        for line in result.text.splitlines():
+            oid, _, ref = line.partition("\t")
+            tips[ref] = oid
+        return tips
+
+    def fetch(self, refspecs: Sequence[str], cancel: threading.Event | None = None) -> list[str]:
+        """Fetch `refspecs`; the remote's short names of refs that git refused to take because they were rewritten."""
+        command = ["fetch", "--no-tags", "--no-recurse-submodules", "--no-write-fetch-head", self.name, *refspecs]
+        result = self._ask(command, FETCH_TIMEOUT_S, cancel)
+        rewritten = [
+            line.split()[2]
+            for line in result.words.splitlines()
+            if "[rejected]" in line and "(non-fast-forward)" in line
+        ]
+        if result.code and not rewritten:
+            raise UnreachableError(f"{self.name} cannot be fetched from: {_first_words(result)}")
+        return rewritten
+
+    def push(self, oid: str, ref: str, cancel: threading.Event | None = None) -> Answer:
+        """Push one commit to one branch, never by force. The person's own pre-push hook runs."""
+        command = ["push", "--porcelain", self.name, f"{oid}:{ref}"]
+        try:
+            result = self.git.run(command, timeout=self._push_timeout, cancel=cancel, check=False, own_hooks=True)
+        except GitTimeoutError as error:
+            return Answer("unreachable", f"the push to {self.name} hung: {error}")
+        return _answer(self.name, result)
+
+    def refusal(self, oid: str, ref: str, cancel: threading.Event | None = None) -> str:
+        """Why this person may not push here, found out by a push that changes nothing; empty when they may."""
+        command = ["push", "--porcelain", "--dry-run", "--no-verify", self.name, f"{oid}:{ref}"]
+        result = self._ask(command, ASK_TIMEOUT_S, cancel)
+        answer = _answer(self.name, result)
+        return answer.words if answer.outcome in ("refused", "unreachable") else ""
+
+    def _ask(self, command: Sequence[str], timeout: float, cancel: threading.Event | None) -> Result:
+        try:
+            return self.git.run(command, timeout=timeout, cancel=cancel, check=False)
+        except GitTimeoutError as error:
+            raise UnreachableError(f"{self.name} does not answer: {error}") from None
+
+
+def _answer(remote: str, result: Result) -> Answer:
+    if not result.code:
+        return Answer("taken")
+    status = [line for line in result.text.splitlines() if line.startswith("!\t")]
+    if not status:
+        if "error: failed to push some refs" in result.words and "fatal:" not in result.words:
+            return Answer("refused", f"your own pre-push hook stopped the push: {_first_words(result)}")
+        return Answer("unreachable", f"{remote} cannot be reached: {_first_words(result)}")
+    said = status[0]
+    if any(sign in said for sign in _BEHIND):
+        return Answer("behind", said.rpartition("\t")[2])
+    if any(sign in said or sign in result.words for sign in _LOCKED):
+        return Answer("locked", said.rpartition("\t")[2])
+    server = [line.removeprefix("remote:").strip() for line in result.words.splitlines() if line.startswith("remote:")]
+    return Answer("refused", "\n".join(line for line in server if line) or said.rpartition("\t")[2])
+
+
+def _first_words(result: Result) -> str:
+    """The line of an error that says most: the first that is not advice."""
+    lines = [line.strip() for line in result.words.splitlines() if line.strip()]
+    telling = [line for line in lines if not line.lower().startswith(_BOILERPLATE)]
+    return (telling or lines or [f"exit status {result.code}"])[0].removeprefix("fatal: ").removeprefix("error: ")

@@ -1,0 +1,241 @@
+"""Getting a branch's outbox to the remote, one step at a time, and saying truly how far it is."""
+
+from __future__ import annotations
+
+import random
+import threading
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from kgrade.repository.branches import Branch, Outbox
+from kgrade.repository.checkout import checkouts_of, is_clean, rebased_in
+from kgrade.repository.commits import CollisionError, Committer, Identity
+from kgrade.repository.refs import (
+    RefBusyError,
+    RefMovedError,
+    commits_between,
+    is_ancestor,
+    move_ref,
+    read_ref,
+    read_refs,
+)
+from kgrade.repository.remote import Answer, Remote, UnreachableError
+from kgrade.repository.runner import GitError, printable
+
+EVIDENCE = "refs/kgrade/evidence/"
+TRIES = 10
+LOCKED_TRIES = 3
+JITTER_S = 0.05
+FIRST_RETRY_S = 2.0
+LAST_RETRY_S = 300.0
+
+Trouble = Literal["", "offline", "refused", "collision", "rewritten", "locked", "busy"]
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """How the person's commits stand with the remote after one step.
+
+    `state` is `pushed` only when the remote itself has shown that it holds everything. `reason` is one sentence,
+    empty when all is well. `retry_in` is in seconds; None means that trying again alone will not help: a hook
+    refused, a branch was rewritten, or two versions of one file wait for a choice (`collision`).
+    """
+
+    state: Literal["committed", "pushed"]
+    trouble: Trouble = ""
+    reason: str = ""
+    waiting: int = 0
+    retry_in: float | None = None
+    collision: CollisionError | None = None
+    alarms: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Waiting:
+    """One commit that the remote does not have."""
+
+    commit: str
+    subject: str
+
+
+class RewrittenError(GitError):
+    """The remote's branch no longer contains what it contained before."""
+
+
+class Sync:
+    """Pushes one branch's outbox and follows the remote.
+
+    `step` may run in a background thread while commits are made in another. `also` are further branches to follow,
+    as patterns with `*` (`refs/heads/grades/*`).
+    """
+
+    def __init__(
+        self, branch: Branch, remote: Remote, identity: Identity, *, sign: bool = False, also: Sequence[str] = ()
+    ) -> None:
+        self.branch = branch
+        self.remote = remote
+        self._git = branch.git
+        self._committer = Committer(branch.reader, identity, sign=sign)
+        self._also = tuple(also)
+        self._failures = 0
+        self._alarms: dict[str, str] = {}
+
+    def waiting(self) -> list[Waiting]:
+        """The commits of the outbox that the remote was not seen to have, oldest first."""
+        box = self.branch.outbox()
+        if box is None:
+            return []
+        base = self.branch.remote_tip() or box.base
+        waiting = []
+        for commit in commits_between(self._git, base, box.tip):
+            subject = self._git.run(["log", "-1", "--no-show-signature", "--format=%s", commit]).text
+            waiting.append(Waiting(commit, printable(subject)))
+        return waiting
+
+    def step(self, cancel: threading.Event | None = None) -> Standing:
+        """Fetch, push what waits, and ask the remote what it holds. GitCancelledError when `cancel` is set."""
+        try:
+            standing = self._step(cancel or threading.Event())
+        except UnreachableError as error:
+            standing = self._committed("offline", str(error), again=True)
+        except RewrittenError as error:
+            standing = self._committed("rewritten", str(error), again=False)
+        except CollisionError as error:
+            standing = self._committed("collision", str(error), again=False, collision=error)
+        self._failures = 0 if standing.state == "pushed" else self._failures + 1
+        return standing
+
+    def accept_rewrite(self, cancel: threading.Event | None = None) -> None:
+        """Go on from the remote's rewritten or recreated branch; the old tip stays under refs/kgrade/evidence/."""
+        if self.branch.ref in self.remote.tips(self.branch.ref, cancel=cancel):
+            self.remote.fetch([f"+{self.branch.ref}:{self.branch.seen_ref}"], cancel)
+        else:
+            for ref in (self.branch.seen_ref, f"refs/remotes/{self.remote.name}/{self.branch.short}"):
+                move_ref(self._git, ref, None, read_ref(self._git, ref))
+
+    def choose(self, collision: CollisionError, keep: Literal["mine", "theirs"]) -> None:
+        """End a collision; both versions end up in the history, `keep` on top. The next `step` pushes."""
+        tip, box = self.branch.remote_tip(), self.branch.outbox()
+        if box is None or tip is None:
+            return
+        new = tip
+        for commit in commits_between(self._git, box.base, box.tip):
+            new = self._committer.replay(commit, new, over=collision.path)
+        if keep == "theirs":
+            message = f"keep the other version of {collision.path}\n"
+            new = self._committer.put(new, collision.path, collision.theirs, message)
+        self.branch.set_outbox(Outbox(new, tip), box)
+
+    def _step(self, cancel: threading.Event) -> Standing:
+        answer = Answer("taken")
+        locked = 0
+        for attempt in range(TRIES + 1):
+            tip = self._look(cancel)
+            box = self._landed(tip)
+            if box is None:
+                self._follow(tip)
+                return Standing("pushed", alarms=tuple(self._alarms.values()))
+            locked += answer.outcome == "locked"
+            if answer.outcome == "unreachable":
+                return self._committed("offline", answer.words, again=True)
+            if answer.outcome == "refused":
+                return self._committed("refused", f"{self.remote.name} refused the push: {answer.words}", again=False)
+            if locked == LOCKED_TRIES:
+                where = f"{self.branch.ref} on {self.remote.name}"
+                return self._committed("locked", f"{where} is locked ({answer.words}); tell a lead", again=True)
+            if attempt == TRIES:
+                break
+            answer = self._push(box, tip, cancel)
+            if answer.outcome in ("behind", "locked"):
+                cancel.wait(random.uniform(0, JITTER_S * (attempt + 1)))
+        return self._committed("busy", f"others push to {self.branch.short} all the time", again=True)
+
+    def _look(self, cancel: threading.Event) -> str | None:
+        """The remote's tip, fetched; RewrittenError when it left behind what was seen before."""
+        branch = self.branch
+        seen = branch.remote_tip()
+        if seen is not None and read_ref(self._git, branch.seen_ref) is None:
+            move_ref(self._git, branch.seen_ref, seen, None)
+        tips = self.remote.tips(branch.ref, *self._also, cancel=cancel)
+        if branch.ref not in tips:
+            if seen is None:
+                return None
+            self._keep(branch.short, seen)
+            raise RewrittenError(f"{branch.short} is gone from {self.remote.name}; its last tip {seen[:12]} is kept")
+        self._fetch_also(tips, cancel)
+        if tips[branch.ref] != seen and self.remote.fetch([f"{branch.ref}:{branch.seen_ref}"], cancel):
+            assert seen is not None
+            self._keep(branch.short, seen)
+            raise RewrittenError(
+                f"{branch.short} was rewritten on {self.remote.name}: {seen[:12]} is no longer in it (kept here); "
+                "ask a lead before going on"
+            )
+        return read_ref(self._git, branch.seen_ref)
+
+    def _fetch_also(self, tips: dict[str, str], cancel: threading.Event) -> None:
+        prefix = f"refs/kgrade/remotes/{self.remote.name}/"
+        seen = read_refs(self._git, prefix)
+        wanted = [
+            f"{ref}:{prefix}{ref.removeprefix('refs/heads/')}"
+            for ref, oid in tips.items()
+            if ref != self.branch.ref and seen.get(prefix + ref.removeprefix("refs/heads/")) != oid
+        ]
+        if not wanted:
+            return
+        for short in self.remote.fetch(wanted, cancel):
+            old = seen[prefix + short.removeprefix("refs/heads/")]
+            self._keep(short, old)
+            self._alarms[short] = f"{short} was rewritten on {self.remote.name}; its old tip {old[:12]} is kept"
+
+    def _keep(self, short: str, tip: str) -> None:
+        ref = f"{EVIDENCE}{self.remote.name}/{short}/{tip[:12]}"
+        move_ref(self._git, ref, tip, read_ref(self._git, ref), "kgrade: kept")
+
+    def _landed(self, tip: str | None) -> Outbox | None:
+        """The outbox, emptied when the remote holds all of it."""
+        while (box := self.branch.outbox()) is not None:
+            if tip is None or not is_ancestor(self._git, box.tip, tip):
+                return box
+            try:
+                self.branch.set_outbox(None, box)
+            except RefMovedError:
+                continue
+        return None
+
+    def _push(self, box: Outbox, tip: str | None, cancel: threading.Event) -> Answer:
+        new = self.branch.rebuilt(box, tip, self._committer)
+        if new != box.tip:
+            try:
+                self.branch.set_outbox(Outbox(new, tip), box)
+            except (RefMovedError, RefBusyError):
+                return Answer("behind")
+        return Answer("taken") if new == tip else self.remote.push(new, self.branch.ref, cancel)
+
+    def _follow(self, tip: str | None) -> None:
+        """Fast-forward the local branch where that cannot disturb anyone."""
+        local = self.branch.tip()
+        if tip is None or local in (None, tip) or not is_ancestor(self._git, local or tip, tip):
+            return
+        if rebased_in(self._git, self.branch.ref):
+            return
+        checkouts = checkouts_of(self._git, self.branch.ref)
+        if not checkouts:
+            move_ref(self._git, self.branch.ref, tip, local, "kgrade: fast-forward")
+        elif len(checkouts) == 1 and is_clean(checkouts[0]):
+            # Refuses by itself when an untracked file is in the way.
+            checkouts[0].run(["merge", "--ff-only", "--quiet", tip], check=False)
+
+    def _committed(
+        self, trouble: Trouble, reason: str, *, again: bool, collision: CollisionError | None = None
+    ) -> Standing:
+        delay = min(LAST_RETRY_S, FIRST_RETRY_S * 2**self._failures) * random.uniform(0.8, 1.2)
+        return Standing(
+            "committed",
+            trouble,
+            reason,
+            len(self.waiting()),
+            delay if again else None,
+            collision,
+            tuple(self._alarms.values()),
+        )
