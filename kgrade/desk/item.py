@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TypeVar
 
 import msgspec
@@ -68,7 +68,6 @@ class Item(msgspec.Struct, frozen=True, kw_only=True):
     bases: dict[str, dict[str, bytes]]
     evidence: dict[str, EvidenceFile]
     grades: list[GradeEntry]
-    history: list[HistoryEntry]
     previous: Grade | None
     notes_before: list[OldNote]
     suggestions: dict[str, str]
@@ -77,8 +76,7 @@ class Item(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def note_files(self) -> dict[str, bytes]:
         """The files that line notes can stand on, by the paths that notes use."""
-        solution = {f"solution/{path}": data for path, data in self.solution.items()}
-        return {**self.files, **solution} if self.submission is None else solution
+        return self.files if self.submission is None else _under_solution(self.solution)
 
     def fresh_evidence(self) -> dict[str, Evidence]:
         """Evidence by target, without what is stale."""
@@ -86,12 +84,18 @@ class Item(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def load_item(
-    snapshot: Snapshot, item: ItemId, evaluator: str, *, blind: bool = False, history: list[HistoryEntry] | None = None
+    snapshot: Snapshot,
+    item: ItemId,
+    evaluator: str,
+    *,
+    blind: bool = False,
+    grades_in: Sequence[Snapshot] = (),
 ) -> Item:
     """Read `item` at `snapshot`; raise BadRecord when its task, submission or rubric cannot be read.
 
     Other faults (a grade or evidence file that does not parse) are listed in `faults` and the rest goes on.
-    `blind` leaves out the author's name, and others' grades until one's own stands there.
+    `blind` leaves out the author's name, and others' grades until one's own stands there. `grades_in` are further
+    commits that hold grades; where several hold an evaluator's, the last one counts.
     """
     faults: list[Fault] = []
     task = _record(snapshot, Task, f"queue/{item.task}/task.yaml")
@@ -106,10 +110,9 @@ def load_item(
     about = _about(snapshot, item)
     evidence = _evidence(snapshot, item, about, faults)
     about = msgspec.structs.replace(about, evidence={target: each.blob for target, each in evidence.items()})
-    grades = _grades(snapshot, item, faults)
+    grades = _grades([snapshot, *grades_in], item, faults)
     previous = _previous_grade(snapshot, item, submission, evaluator, faults)
     own_stands = any(entry.evaluator == evaluator for entry in grades)
-    note_files = {f"solution/{path}": data for path, data in solution.items()}
     missing = _missing(item, files, solution, faults)
     fresh = {target: each.evidence for target, each in evidence.items() if not each.stale}
     return Item(
@@ -125,12 +128,15 @@ def load_item(
         bases=dict(_bases(snapshot, item, task, submission, files, faults)),
         evidence=evidence,
         grades=[entry for entry in grades if not blind or own_stands or entry.evaluator == evaluator],
-        history=history or [],
         previous=previous,
-        notes_before=find_again(previous.comments, note_files) if previous else [],
+        notes_before=find_again(previous.comments, _under_solution(solution)) if previous else [],
         suggestions=suggested_gates(rubric, task, fresh, missing),
         faults=faults,
     )
+
+
+def _under_solution(solution: Mapping[str, bytes]) -> dict[str, bytes]:
+    return {f"solution/{path}": data for path, data in solution.items()}
 
 
 def about_now(snapshot: Snapshot, item: ItemId) -> About:
@@ -213,18 +219,20 @@ def _logs(snapshot: Snapshot, folder: str, evidence: Evidence, faults: list[Faul
     return logs
 
 
-def _grades(snapshot: Snapshot, item: ItemId, faults: list[Fault]) -> list[GradeEntry]:
-    found = []
-    for entry in snapshot.list(f"{item.folder}/grades"):
-        if entry.kind != "file" or entry.fault or not entry.name.endswith(".yaml"):
-            continue
-        try:
-            grade = _record(snapshot, Grade, f"{item.folder}/grades/{entry.name}")
-        except BadRecord as bad:
-            faults += bad.faults
-        else:
-            found.append(GradeEntry(evaluator=entry.name.removesuffix(".yaml"), grade=grade))
-    return found
+def _grades(snapshots: Sequence[Snapshot], item: ItemId, faults: list[Fault]) -> list[GradeEntry]:
+    found: dict[str, GradeEntry] = {}
+    for snapshot in snapshots:
+        for entry in snapshot.list(f"{item.folder}/grades"):
+            if entry.kind != "file" or entry.fault or not entry.name.endswith(".yaml"):
+                continue
+            evaluator = entry.name.removesuffix(".yaml")
+            try:
+                grade = _record(snapshot, Grade, f"{item.folder}/grades/{entry.name}")
+            except BadRecord as bad:
+                faults += bad.faults
+            else:
+                found[evaluator] = GradeEntry(evaluator=evaluator, grade=grade)
+    return [found[evaluator] for evaluator in sorted(found)]
 
 
 def _previous_grade(

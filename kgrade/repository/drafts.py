@@ -43,6 +43,15 @@ class Journal:
         self._file: int | None = None
         self._length = 0
 
+    def read(self) -> list[dict[str, Any]]:
+        """Its events as they stand; empty when there is none. Never changes it."""
+        try:
+            return _read(self.path.read_bytes())[0]
+        except FileNotFoundError:
+            return []
+        except OSError as why:
+            raise DraftError(f"the draft {self.path} cannot be read: {why.strerror}") from None
+
     def begin(self, start: Event) -> list[dict[str, Any]]:
         """Open the journal for appending and return its events; a new one begins with `start`.
 
@@ -138,14 +147,13 @@ class Drafts:
         """The journal of the item `key` (its id), not yet opened."""
         return Journal(self._path(key), self._syncer)
 
+    def beside(self, name: str) -> Journal:
+        """A journal that is no draft and belongs to the whole queue, such as the items left for later."""
+        return Journal(self.folder / f"{name}{SUFFIX}", self._syncer)
+
     def events(self, key: str) -> list[dict[str, Any]]:
         """What the draft of `key` holds; empty when there is none. Never changes it."""
-        try:
-            return _read(self._path(key).read_bytes())[0]
-        except FileNotFoundError:
-            return []
-        except OSError as why:
-            raise DraftError(f"the draft {self._path(key)} cannot be read: {why.strerror}") from None
+        return self.journal(key).read()
 
     def keys(self) -> list[str]:
         """The items that have a draft, those touched last first."""

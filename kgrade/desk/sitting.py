@@ -1,0 +1,198 @@
+"""One item on the desk: its sheet, every edit in the journal before it counts, saved as a commit."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import UTC, datetime
+from typing import Any, Literal
+
+import msgspec
+
+from kgrade.desk.item import Item
+from kgrade.desk.people import DeskError, Incomplete
+from kgrade.desk.sheet import Edit, Edits, Field, Sheet, told
+from kgrade.records import scoring
+from kgrade.records.grade import About, Grade, Score, SheetRef, Times
+from kgrade.repository.drafts import Journal
+
+Status = Literal["Untouched", "Draft", "Committed", "Pushed"]
+
+
+class Start(msgspec.Struct, frozen=True, kw_only=True):
+    """What a draft began with: when, on which bytes, under which sheet, over which saved grade (`base`, a blob id)."""
+
+    opened: str
+    about: About
+    rubric: SheetRef
+    base: str | None
+    sheet: Sheet
+
+
+class Sitting:
+    """An item being graded. Nothing is journalled, and no draft exists, before the first edit."""
+
+    def __init__(
+        self, item: Item, start: Start, journal: Journal | None, standing: Callable[[], tuple[Status, str]]
+    ) -> None:
+        """Sit down at `item`; `journal` is None where the desk is read-only, `standing` tells how the grade stands."""
+        self.item = item
+        self.start = start
+        self.active_s = 0.0
+        self._journal = journal
+        self._standing = standing
+        self._begun = False
+        self._edits = Edits(start.sheet, self._write)
+
+    @property
+    def sheet(self) -> Sheet:
+        """What is filled in now."""
+        return self._edits.sheet
+
+    @property
+    def is_draft(self) -> bool:
+        """Whether there is something that no commit holds yet."""
+        return self._edits.touched
+
+    @property
+    def can_undo(self) -> bool:
+        """Whether an edit of this draft can be taken back."""
+        return self._edits.can_undo
+
+    @property
+    def status(self) -> Status:
+        """How far what the screen shows has come; always true."""
+        return "Draft" if self.is_draft else self._standing()[0]
+
+    @property
+    def status_note(self) -> str:
+        """Why it has come no further, in one sentence; empty when all is well."""
+        return self._standing()[1]
+
+    def resume(self, events: list[dict[str, Any]]) -> None:
+        """Take up the draft whose journal holds `events`."""
+        if events:
+            self.start = msgspec.convert(events[0]["begin"], Start)
+            self._edits = Edits(self.start.sheet, self._write)
+            self._edits.replay(events[1:])
+            self.active_s = max((event.get("active_s", 0.0) for event in events), default=0.0)
+
+    def new_key(self, field: Literal["comments", "probes"]) -> str:
+        """A key for a new line note or probe."""
+        return self._edits.new_key(field)
+
+    def edit(self, field: Field, key: str, value: Any) -> str:
+        """Put `value` (None: nothing) in its place and say what changed; raise DraftError when it cannot be kept."""
+        return told(self._edits.do(field, key, value))
+
+    def score(self, criterion: str, level: int | None) -> str:
+        """Score a criterion, keeping its comment."""
+        held = self.sheet.scores.get(criterion, Score())
+        empty = level is None and not held.comment
+        return self.edit("scores", criterion, None if empty else Score(score=level, comment=held.comment))
+
+    def comment(self, criterion: str, text: str) -> str:
+        """Comment a criterion, keeping its score."""
+        held = self.sheet.scores.get(criterion, Score())
+        value = msgspec.structs.replace(held, comment=text)
+        return self.edit("scores", criterion, None if value == Score() else value)
+
+    def undo(self) -> str | None:
+        """Take the last edit back and say what changed; None when there is none."""
+        edit = self._edits.undo()
+        return told(edit) if edit else None
+
+    def redo(self) -> str | None:
+        """Do the last undone edit again and say what changed; None when there is none."""
+        edit = self._edits.redo()
+        return told(edit) if edit else None
+
+    def reach(self, sheet: Sheet) -> None:
+        """Edit until the sheet equals `sheet`."""
+        for edit in _differences(self.sheet, sheet):
+            self._edits.do(edit.field, edit.key, edit.after)
+
+    def settle(self) -> None:
+        """The sheet is in a commit: the draft has done its work."""
+        self.start = msgspec.structs.replace(self.start, sheet=self.sheet)
+        self.discard()
+
+    def discard(self) -> None:
+        """Give the draft up: what was saved before stands again."""
+        if self._journal is not None:
+            self._journal.drop()
+        self._begun = False
+        self._edits = Edits(self.start.sheet, self._write)
+
+    def add_active(self, seconds: float) -> None:
+        """Count `seconds` of work; written down with the next edit."""
+        self.active_s += seconds
+
+    def result(self) -> scoring.Result:
+        """Points, total, gates that fired and what is missing."""
+        suggested = frozenset(self.item.suggestions)
+        return scoring.score(self.item.rubric, self.sheet.scores, self.sheet.gates, self.sheet.verdict, suggested)
+
+    def grade(self, evaluator: str, *, anyway: bool = False) -> Grade:
+        """The grade as it would be saved; raise Incomplete unless `anyway`, which leaves out what cannot stand."""
+        result = self.result()
+        if result.missing and not anyway:
+            raise Incomplete(result.missing)
+        scores = {name: score for name, score in self.sheet.scores.items() if _stands(score)}
+        if not scores and not self.sheet.verdict and not self.sheet.flagged:
+            raise DeskError(f"{self.item.id} has no score and no verdict yet; there is nothing to save")
+        kept = scoring.score(self.item.rubric, scores, self.sheet.gates, self.sheet.verdict)
+        return Grade(
+            item=str(self.item.id),
+            evaluator=evaluator,
+            rubric=self.start.rubric,
+            about=self.start.about,
+            scores=scores,
+            gates=self.sheet.gates,
+            findings=self.sheet.findings,
+            comments=list(self.sheet.comments.values()),
+            probes=list(self.sheet.probes.values()),
+            verdict=self.sheet.verdict,
+            flagged=self.sheet.flagged,
+            points=kept.points,
+            total=kept.total,
+            feedback=self.sheet.feedback,
+            private_note=self.sheet.private_note,
+            times=Times(opened=self.start.opened, active_s=round(self.active_s), saved=now()),
+        )
+
+    def close(self) -> None:
+        """Leave the item; a draft stays."""
+        if self._journal is not None:
+            self._journal.close()
+            self._begun = False
+
+    def _write(self, event: dict[str, Any]) -> None:
+        if self._journal is None:
+            raise DeskError("this window only reads: another one has this queue open")
+        if not self._begun:
+            self._journal.begin({"begin": msgspec.to_builtins(self.start)})
+            self._begun = True
+        self._journal.append({**event, "active_s": round(self.active_s, 1)})
+
+
+def now() -> str:
+    """The time, RFC 3339, in UTC, to the second."""
+    return datetime.now(UTC).replace(microsecond=0).isoformat().replace("+00:00", "Z")
+
+
+def _stands(score: Score) -> bool:
+    """Whether the record may hold it: a level, or not applicable with its reason."""
+    return score.score is not None or bool(score.na and score.comment.strip())
+
+
+def _differences(old: Sheet, new: Sheet) -> list[Edit]:
+    found: list[Edit] = []
+    for field in Sheet.__struct_fields__:
+        before, after = getattr(old, field), getattr(new, field)
+        if isinstance(before, dict):
+            keys = dict.fromkeys([*before, *after])
+            pairs = [(key, before.get(key), after.get(key)) for key in keys]
+        else:
+            pairs = [("", before, after)]
+        found += [Edit(field=field, key=key, before=a, after=b) for key, a, b in pairs if a != b]  # type: ignore[arg-type]
+    return found
