@@ -27,10 +27,10 @@ def _softmax_kernel(
     x_row = x_ptr + row * stride_xm
     y_row = y_ptr + row * stride_ym
 
-    # BLOCK <= n_cols, so the first block is full and every lane starts from a real element.
-    lane_max = tl.load(x_row + lanes * stride_xn).to(tl.float32)
-    lane_sum = tl.full([BLOCK], 1.0, tl.float32)
-    for start in range(BLOCK, n_cols, BLOCK):
+    # BLOCK <= n_cols, so the first block is full and every lane has met an element after it.
+    lane_max = tl.full([BLOCK], float("-inf"), tl.float32)
+    lane_sum = tl.zeros([BLOCK], tl.float32)
+    for start in range(0, n_cols, BLOCK):
         cols = start + lanes
         x = tl.load(x_row + cols * stride_xn, mask=cols < n_cols, other=float("-inf")).to(tl.float32)
         new_max = tl.maximum(lane_max, x)
