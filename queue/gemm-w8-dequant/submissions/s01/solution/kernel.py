@@ -35,7 +35,7 @@ def _gemm_w8(
 
 
 def _config(M: int) -> dict[str, int]:
-    """Narrow M is bound by the read of the weights: long K steps, many in flight. Wide M is bound by the matrix rate."""
+    """Narrow M is bound by the read of the weights: long K steps, many in flight. Wide M: by the matrix rate."""
     if M <= 16:
         return {"BLOCK_M": 16, "BLOCK_N": 64, "BLOCK_K": 128, "num_warps": 4, "num_stages": 5}
     if M <= 64:

@@ -7,8 +7,8 @@ import jax.numpy as jnp
 from jax.experimental import pallas as pl
 from jax.experimental.pallas import tpu as pltpu
 
-# A bfloat16 tile is 16 x 128. 32 rows by 1024 columns are 128 KiB in float32: double buffering leaves VMEM nearly empty,
-# and the reduction over columns has 8 tiles to work on at each step.
+# A bfloat16 tile is 16 x 128. 32 rows by 1024 columns are 128 KiB in float32: double buffering leaves VMEM nearly
+# empty, and the reduction over columns has 8 tiles to work on at each step.
 ROWS = 32
 COLS = 1024
 

@@ -1,7 +1,7 @@
 """Top-8 of each row by eight maxima over packed keys.
 
-A key holds an order-preserving image of the value in its upper half and the reversed column in its lower half. Keys of a
-row are distinct, so removing the largest removes exactly one entry; among equal values the lowest column comes first.
+A key holds an order-preserving image of the value in its upper half and the reversed column in its lower half. Keys
+of a row are distinct, so removing the largest removes exactly one entry; among equals the lowest column comes first.
 """
 
 import torch
