@@ -1,0 +1,85 @@
+"""The architectures that a task may name as targets, and the limits of each that a build can run into.
+
+Limits of CUDA architectures: CUDA C++ Programming Guide, "Technical Specifications per Compute Capability".
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+Vendor = Literal["cuda", "rocm", "tpu", "neuron", "cpu"]
+
+KIB = 1024
+
+
+@dataclass(frozen=True)
+class MultiprocessorLimits:
+    """What one CUDA multiprocessor holds; sizes in bytes, the rest in units.
+
+    `shared_per_block` is what a kernel may opt in to, `shared_reserved` what the system takes from each block.
+    """
+
+    threads: int
+    blocks: int
+    shared: int
+    shared_per_block: int
+    shared_reserved: int
+    shared_unit: int = 128
+    registers: int = 65536
+
+    @property
+    def warps(self) -> int:
+        """Most warps of 32 threads that are resident at once."""
+        return self.threads // 32
+
+
+@dataclass(frozen=True)
+class Architecture:
+    """One target: who makes it, what it is called, how a compiler is told to build for it."""
+
+    name: str
+    vendor: Vendor
+    title: str
+    compile_as: str
+    limits: MultiprocessorLimits | None = None
+
+
+def _cuda(name: str, title: str, limits: MultiprocessorLimits, *, specific: bool = False) -> Architecture:
+    return Architecture(name, "cuda", title, name + "a" if specific else name, limits)
+
+
+_TURING = MultiprocessorLimits(1024, 16, 64 * KIB, 64 * KIB, 0, shared_unit=256)
+_AMPERE = MultiprocessorLimits(2048, 32, 164 * KIB, 163 * KIB, KIB)
+_AMPERE_SMALL = MultiprocessorLimits(1536, 16, 100 * KIB, 99 * KIB, KIB)
+_ORIN = MultiprocessorLimits(1536, 16, 164 * KIB, 163 * KIB, KIB)
+_ADA = MultiprocessorLimits(1536, 24, 100 * KIB, 99 * KIB, KIB)
+_HOPPER = MultiprocessorLimits(2048, 32, 228 * KIB, 227 * KIB, KIB)
+_THOR = MultiprocessorLimits(1536, 24, 228 * KIB, 227 * KIB, KIB)
+
+# Hopper and Blackwell are built for the very architecture: wgmma, setmaxnreg and tcgen05 exist only there.
+_ALL = (
+    _cuda("sm_75", "Turing", _TURING),
+    _cuda("sm_80", "Ampere (A100)", _AMPERE),
+    _cuda("sm_86", "Ampere (A10, RTX 30)", _AMPERE_SMALL),
+    _cuda("sm_87", "Ampere (Orin)", _ORIN),
+    _cuda("sm_89", "Ada (L4, L40, RTX 40)", _ADA),
+    _cuda("sm_90", "Hopper (H100, H200)", _HOPPER, specific=True),
+    _cuda("sm_100", "Blackwell (B200)", _HOPPER, specific=True),
+    _cuda("sm_103", "Blackwell (B300)", _HOPPER, specific=True),
+    _cuda("sm_110", "Blackwell (Thor)", _THOR, specific=True),
+    _cuda("sm_120", "Blackwell (RTX 50)", _ADA, specific=True),
+    _cuda("sm_121", "Blackwell (GB10)", _ADA, specific=True),
+    Architecture("gfx90a", "rocm", "CDNA 2 (MI200)", "gfx90a"),
+    Architecture("gfx942", "rocm", "CDNA 3 (MI300)", "gfx942"),
+    Architecture("gfx950", "rocm", "CDNA 4 (MI350)", "gfx950"),
+    Architecture("tpu", "tpu", "TPU", "tpu"),
+    Architecture("trn2", "neuron", "Trainium 2", "trn2"),
+    Architecture("cpu", "cpu", "CPU (interpreter)", "cpu"),
+)
+ARCHITECTURES = {architecture.name: architecture for architecture in _ALL}
+
+
+def architecture(target: str) -> Architecture | None:
+    """Return the architecture that `target` names, or None for a name that only a queue's settings explain."""
+    return ARCHITECTURES.get(target)

@@ -1,0 +1,63 @@
+"""A runner without a wall, and tasks: what the builders are tried with."""
+
+import subprocess
+import time
+from dataclasses import dataclass
+
+import pytest
+
+from kgrade.records.task import Build, Limits, Task
+
+
+@dataclass(frozen=True)
+class Ran:
+    returncode: int
+    stdout: bytes
+    stderr: bytes
+    seconds: float
+    stopped_by: str | None = None
+
+
+class PlainRunner:
+    """Runs commands as they are and remembers them with the folders that they were promised."""
+
+    def __init__(self):
+        self.commands = []
+        self.readable = []
+
+    def __call__(self, command, *, readable, writable, limit_s):
+        self.commands.append(list(command))
+        self.readable.append(list(readable))
+        start = time.monotonic()
+        try:
+            ended = subprocess.run(list(command), capture_output=True, timeout=limit_s, check=False)
+        except subprocess.TimeoutExpired:
+            return Ran(-9, b"", b"", time.monotonic() - start, f"time: {limit_s:g} s are over")
+        return Ran(ended.returncode, ended.stdout, ended.stderr, time.monotonic() - start)
+
+
+@pytest.fixture
+def run():
+    return PlainRunner()
+
+
+@pytest.fixture
+def task_of():
+    def make(language="cuda", *, entry="launch", flags=(), include=(), build_s=200.0):
+        return Task(
+            title="t",
+            type="generation",
+            language=language,
+            entry=entry,
+            reference="reference.py:f",
+            targets=["sm_90"],
+            inputs={},
+            outputs={},
+            cases=[{"N": 1, "dtype": "float32"}],
+            tolerance={},
+            rubric="generation",
+            build=Build(flags=list(flags), include=list(include)),
+            limits=Limits(build_s=build_s),
+        )
+
+    return make
