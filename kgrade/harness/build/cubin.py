@@ -7,10 +7,14 @@ the attributes are those that NVIDIA's `cuobjdump -elf` prints as EIATTR_MAX_THR
 
 from __future__ import annotations
 
+import os
+import stat
 import struct
 from collections.abc import Iterator
 from dataclasses import dataclass
+from pathlib import Path
 
+_LARGEST = 256 << 20
 _HEADER = struct.Struct("<16s2HI3QI6H")
 _SECTION = struct.Struct("<2I4Q2I2Q")
 _SIZED = 4
@@ -39,6 +43,22 @@ class Image:
 
 class NotCubinError(ValueError):
     """The bytes are no cubin that can be read."""
+
+
+def load_cubin(path: Path) -> Image:
+    """Read the cubin at `path`, which hostile code may have put there: only a regular file of sane size is opened.
+
+    Raises NotCubinError, also when there is no such file.
+    """
+    try:
+        descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+        with open(descriptor, "rb") as file:
+            facts = os.fstat(descriptor)
+            if not stat.S_ISREG(facts.st_mode) or facts.st_size > _LARGEST:
+                raise NotCubinError("no readable cubin: not a regular file of at most 256 MiB")
+            return read_cubin(file.read(_LARGEST))
+    except OSError as why:
+        raise NotCubinError(f"no readable cubin: {why.strerror}") from None
 
 
 def read_cubin(data: bytes) -> Image:

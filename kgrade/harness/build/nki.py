@@ -36,7 +36,7 @@ def read_nki(folder: Path, task: Task, targets: Sequence[str]) -> Build:
     A file that does not parse, or a missing entry, fails; a partition dimension past 128 is flagged.
     """
     sources: list[_Source] = []
-    for path in sorted(folder.rglob("*.py")):
+    for path in sorted(path for path in folder.rglob("*.py") if path.is_file() and not path.is_symlink()):
         name = path.relative_to(folder).as_posix()
         try:
             sources.append(_read(name, ast.parse(path.read_bytes(), filename=name)))

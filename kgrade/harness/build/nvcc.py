@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from kgrade.harness.build.cubin import Image, KernelImage, NotCubinError, read_cubin
+from kgrade.harness.build.cubin import Image, KernelImage, NotCubinError, load_cubin
 from kgrade.harness.build.occupancy import largest_block, occupancy
 from kgrade.harness.build.ptxas import Usage, read_usage, read_warnings
 from kgrade.harness.build.runner import Finished, Runner, output_of
@@ -19,6 +19,7 @@ from kgrade.records.task import Task
 
 METHOD = "nvcc to cubin for each target; resources from ptxas; theoretical occupancy, dynamic shared memory not counted"
 LOG = "build.log"
+COMPILED = "compiled"
 _MANGLED = re.compile(r"[A-Za-z_$.][\w$.]*\Z")
 
 
@@ -29,7 +30,7 @@ class _Work:
     sources: Sequence[Path]
     task: Task
     includes: Sequence[Path]
-    out: Path
+    compiled: Path
     run: Runner
     toolkit: Toolkit
     readable: Sequence[Path]
@@ -40,9 +41,11 @@ class _Work:
 def build_cuda(
     folder: Path, task: Task, targets: Sequence[str], out: Path, run: Runner, *, task_folder: Path | None = None
 ) -> Build:
-    """Compile every `.cu` under `folder` to a cubin for each CUDA target, into `out`, with the log `build.log` there.
+    """Compile every `.cu` under `folder` to a cubin for each CUDA target, into `out/compiled`, and log to `out`.
 
-    The task's include folders are relative to `task_folder`. A target that is no CUDA architecture is `not-run`.
+    Only `out/compiled` is writable behind the wall, so that nothing made there can stand in for the log,
+    `out/build.log`. The task's include folders are relative to `task_folder`. A target that is no CUDA architecture
+    is `not-run`.
     """
     toolkit = find_toolkit()
     if toolkit is None:
@@ -52,7 +55,10 @@ def build_cuda(
         return Build(status="failed", reason="the solution holds no .cu file", method=METHOD)
     includes = [folder, *((task_folder / name) for name in task.build.include if task_folder)]
     readable = [folder, toolkit.root, *toolkit.includes, *([task_folder] if task_folder else [])]
-    work = _Work(sources, task, includes, out, run, toolkit, readable)
+    compiled = out / COMPILED
+    compiled.mkdir(exist_ok=True)
+    compiled.chmod(0o777)  # the compiler runs as a user of its own
+    work = _Work(sources, task, includes, compiled, run, toolkit, readable)
     built: list[BuildTarget] = []
     kernels: list[KernelResources] = []
     for target in targets:
@@ -93,9 +99,9 @@ def _build_target(work: _Work, target: str) -> tuple[BuildTarget, list[KernelRes
     warnings: list[str] = []
     kernels: list[KernelResources] = []
     for source in work.sources:
-        cubin = work.out / f"{'.'.join(source.relative_to(work.includes[0]).with_suffix('').parts)}.{target}.cubin"
+        cubin = work.compiled / f"{'.'.join(source.relative_to(work.includes[0]).with_suffix('').parts)}.{target}.cubin"
         command = _command(work, arch, source, cubin)
-        finished = work.run(command, readable=work.readable, writable=[work.out], limit_s=work.task.limits.build_s)
+        finished = work.run(command, readable=work.readable, writable=[work.compiled], limit_s=work.task.limits.build_s)
         said = output_of(finished)
         work.log.append(
             f"$ {' '.join(command)}\n{said}[exit status {finished.returncode}, {finished.seconds:.2f} s]\n\n"
@@ -143,8 +149,8 @@ def _failure(said: str, finished: Finished) -> Failure:
 
 def _resources(work: _Work, arch: Architecture, said: str, cubin: Path) -> list[KernelResources]:
     try:
-        image = read_cubin(cubin.read_bytes())
-    except (OSError, NotCubinError) as why:
+        image = load_cubin(cubin)
+    except NotCubinError as why:
         work.facts[f"{cubin.name}: {why}, so launch bounds and constant memory are not known"] = None
         image = Image({}, 0)
     if image.constant_bytes:

@@ -22,7 +22,7 @@ class Toolkit:
     @property
     def demangler(self) -> str | None:
         """`cu++filt`, or else the system's `c++filt`, which reads the same names."""
-        beside = self.root / "bin" / "cu++filt"
+        beside = self.nvcc.parent / "cu++filt"
         return str(beside) if beside.is_file() else shutil.which("cu++filt") or shutil.which("c++filt")
 
 

@@ -24,10 +24,12 @@ class PlainRunner:
     def __init__(self):
         self.commands = []
         self.readable = []
+        self.writable = []
 
     def __call__(self, command, *, readable, writable, limit_s):
         self.commands.append(list(command))
         self.readable.append(list(readable))
+        self.writable.append(list(writable))
         start = time.monotonic()
         try:
             ended = subprocess.run(list(command), capture_output=True, timeout=limit_s, check=False)

@@ -1,12 +1,13 @@
 """CUDA builds with the real compiler: figures of each kernel, warnings, and failures of each kind."""
 
+import os
 import shutil
 from pathlib import Path
 
 import pytest
 
 from kgrade.harness.build import build
-from kgrade.harness.build.cubin import NotCubinError, read_cubin
+from kgrade.harness.build.cubin import NotCubinError, load_cubin, read_cubin
 from kgrade.harness.build.ptxas import read_usage, read_warnings
 from kgrade.harness.build.toolkit import NOT_FOUND, find_toolkit
 
@@ -147,7 +148,10 @@ def test_several_sources_make_several_cubins(built, tmp_path):
     source = "__global__ void {}(int *p) {{ *p = 1; }}"
     result = built({"a.cu": source.format("a"), "b.cu": source.format("b")})
     assert {kernel.kernel for kernel in result.kernels} == {"a(int*)", "b(int*)"}
-    assert sorted(path.name for path in (tmp_path / "out").glob("*.cubin")) == ["a.sm_90.cubin", "b.sm_90.cubin"]
+    assert sorted(path.name for path in (tmp_path / "out" / "compiled").glob("*.cubin")) == [
+        "a.sm_90.cubin",
+        "b.sm_90.cubin",
+    ]
 
 
 def test_the_runner_is_told_what_the_compiler_reads(built, run, tmp_path):
@@ -192,7 +196,7 @@ def test_what_is_no_cubin_is_refused(data):
 
 def test_a_damaged_cubin_is_refused_or_read_but_never_breaks(built, tmp_path):
     built(GOOD)
-    data = (tmp_path / "out" / "kernel.sm_90.cubin").read_bytes()
+    data = (tmp_path / "out" / "compiled" / "kernel.sm_90.cubin").read_bytes()
     for place in range(0, len(data), max(1, len(data) // 300)):
         for damaged in (data[:place], data[:place] + b"\xff" + data[place + 1 :]):
             try:
@@ -200,6 +204,24 @@ def test_a_damaged_cubin_is_refused_or_read_but_never_breaks(built, tmp_path):
             except NotCubinError:
                 continue
             assert all(kernel.constant_bytes <= len(data) for kernel in image.kernels.values())
+
+
+def test_only_regular_files_are_read_as_cubins(built, tmp_path):
+    built(GOOD)
+    real = tmp_path / "out" / "compiled" / "kernel.sm_90.cubin"
+    assert len(load_cubin(real).kernels) == 4
+    link, pipe = tmp_path / "link", tmp_path / "pipe"
+    link.symlink_to(real)
+    os.mkfifo(pipe)
+    for path in (link, pipe, tmp_path, tmp_path / "missing"):
+        with pytest.raises(NotCubinError):
+            load_cubin(path)
+
+
+def test_the_log_lies_where_the_compiler_cannot_write(built, run, tmp_path):
+    built(GOOD)
+    assert run.writable[0] == [tmp_path / "out" / "compiled"]
+    assert (tmp_path / "out" / "build.log").is_file()
 
 
 def test_device_functions_beside_a_kernel_do_not_count_as_its_frame():
