@@ -16,6 +16,7 @@ from kgrade.repository.tree import (
     Kind,
     PathMissingError,
     TreeError,
+    last_first,
     name_fault,
     split_path,
 )
@@ -70,16 +71,14 @@ class Folder:
             return file.read(limit)
 
     def walk(self, path: str) -> Iterator[tuple[str, Entry]]:
-        """Every entry below `path` that is not a folder, and every faulty one, with its path."""
-        waiting = [path]
+        """Every entry below `path` that is not a folder, and every faulty one, with its path, by name."""
+        waiting = last_first(path, self.list(path))
         while waiting:
-            folder = waiting.pop()
-            for entry in reversed(self.list(folder)):
-                below = f"{folder}/{entry.name}" if folder else entry.name
-                if entry.kind != "folder" or entry.fault or below.count("/") >= DEPTH_LIMIT - 1:
-                    yield below, entry
-                else:
-                    waiting.append(below)
+            below, entry = waiting.pop()
+            if entry.kind != "folder" or entry.fault or below.count("/") >= DEPTH_LIMIT - 1:
+                yield below, entry
+            else:
+                waiting += last_first(below, self.list(below))
 
     def link_target(self, path: str) -> str:
         """Where the symlink at `path` points, as text that is safe to print."""
