@@ -118,6 +118,11 @@ class Branch:
         refs = read_refs(self.git, self.seen_ref, tracking)
         return refs.get(self.seen_ref) or refs.get(tracking)
 
+    def ahead(self) -> int:
+        """How many commits of the person's own the remote does not have; what only they hold is not read from here."""
+        tip, there = self.tip(), self.remote_tip()
+        return len(commits_between(self.git, there, tip)) if tip and there else 0
+
     def head(self) -> str | None:
         """The commit that readers read and that the next commit goes onto."""
         box = self.outbox()

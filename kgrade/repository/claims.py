@@ -241,7 +241,7 @@ class Claims:
 
     def _commit(self, message: str, parent: str | None, at: int) -> str:
         git = self._reader.git
-        tree = git.run(["mktree"], input=b"").text
+        tree = git.run(["hash-object", "-t", "tree", "-w", "--stdin"], input=b"").text
         names = {"NAME": self._identity.name, "EMAIL": self._identity.email, "DATE": f"@{at} +0000"}
         variables = {f"GIT_{role}_{k}": v for role in ("AUTHOR", "COMMITTER") for k, v in names.items()}
         parents = ["-p", parent] if parent else []

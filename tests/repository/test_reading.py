@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 from kgrade.records.slugs import ItemId
 from kgrade.repository.moves import moves_between
 from kgrade.repository.objects import MissingObjectError, ObjectReader, TooLargeError, object_id
-from kgrade.repository.runner import Git, GitCancelledError, GitError, GitTimeoutError, printable
+from kgrade.repository.runner import Git, GitCancelledError, GitError, GitTimeoutError, git_version, printable
 from kgrade.repository.tree import (
     Entry,
     PathMissingError,
@@ -54,6 +54,7 @@ def test_a_folder_without_a_repository_is_one_sentence(tmp_path: Path) -> None:
 def test_a_missing_git_is_one_sentence(queue: Repo, monkeypatch: pytest.MonkeyPatch) -> None:
     with monkeypatch.context() as patched:
         patched.setenv("PATH", "")
+        git_version.cache_clear()
         with pytest.raises(GitError, match="git is not on PATH"):
             Git.open(queue.path)
 

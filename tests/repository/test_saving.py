@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 import sys
 from collections.abc import Callable
@@ -48,6 +49,32 @@ def test_a_save_lands_on_the_branch_and_in_the_checkout(queue: Repo) -> None:
         "Ada <ada@example.org>|grade: softmax/s01 accept 91.0 (ada)|softmax/s01"
     )
     assert queue.git("diff", "--name-only", "HEAD^", "HEAD") == GRADE
+
+
+def test_what_a_save_writes_is_on_the_disk_when_it_returns(
+    queue: Repo, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    trace = tmp_path / "trace"
+    monkeypatch.setenv("GIT_TRACE2_EVENT", str(trace))
+    save(queue)
+    flushed: dict[str, int] = {}
+    command = ""
+    for event in map(json.loads, trace.read_text().splitlines()):
+        if event["event"] == "cmd_name":
+            command = event["name"]
+        if event.get("category") == "fsync" and event["key"].startswith("fsync/hardware"):
+            flushed[command] = flushed.get(command, 0) + int(event["value"])
+    # One blob and the six trees from the root to grades/.
+    assert flushed == {"hash-object": 7, "commit-tree": 1, "update-ref": 1, "update-index": 1}
+
+
+def test_a_neighbour_that_git_finds_fault_with_does_not_stop_a_save(make_repo: Callable[..., Repo]) -> None:
+    repo = make_repo("hostile", bare=True, sound=False)
+    blob = repo.git("hash-object", "-w", "--stdin", input=b"x")
+    tree = repo.git("mktree", input=f"100644 blob {blob}\t.git\n".encode())
+    repo.git("update-ref", "refs/heads/main", repo.git("commit-tree", tree, "-m", "hostile"))
+    assert save(repo).where == "branch"
+    assert repo.git("ls-tree", "--name-only", "main").split() == [".git", "queue"]
 
 
 def test_the_same_bytes_again_make_no_commit(queue: Repo) -> None:

@@ -112,6 +112,7 @@ def test_a_dirty_checkout_is_not_touched_and_its_next_commit_keeps_the_grade(hub
 def test_commits_the_person_has_not_pushed_stay_with_the_person(hub: Repo, ada: Repo) -> None:
     ada.commit({"private": "not yet\n"})
     sync = syncer(ada)
+    assert sync.branch.ahead() == 1
     save(sync)
     assert sync.step().state == "pushed"
     assert "private" not in hub.git("ls-tree", "--name-only", "main")
