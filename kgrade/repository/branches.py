@@ -9,13 +9,13 @@ from dataclasses import dataclass
 from typing import Literal
 
 from kgrade.repository.checkout import (
-    IndexEntry,
+    IndexPlan,
     InTheWayError,
     checkouts_of,
-    enter_index,
     place_files,
+    plan_index,
     rebased_in,
-    restore_index,
+    write_index,
 )
 from kgrade.repository.commits import Change, CollisionError, Committer, Identity
 from kgrade.repository.moves import FileMove, moves_between
@@ -186,22 +186,25 @@ class Branch:
             raise InTheWayError(f"{self.short} is being rebased in {printable(str(folder))}; finish or abort that")
         moves = moves_between(self.git, old, new)
         checkouts = checkouts_of(self.git, self.ref)
-        self._move_with_indexes(old, new, moves, checkouts)
-        return [note for checkout in checkouts for note in place_files(checkout, self.reader, moves)]
-
-    def _move_with_indexes(
-        self, old: str | None, new: str, moves: Sequence[FileMove], checkouts: Sequence[Git]
-    ) -> None:
-        # The index comes first: a branch that moves without it makes the new file look staged for deletion.
-        entered: list[tuple[Git, list[IndexEntry]]] = []
+        plans = [(checkout, plan_index(checkout, moves)) for checkout in checkouts]
+        # Files, index, ref: wherever this is cut short, what is ahead of the branch is the new version, and no commit
+        # of the person's can bring the old one back. Least of all may the branch move without the index: then the new
+        # file looks staged for deletion.
+        notes = [note for checkout in checkouts for note in place_files(checkout, self.reader, moves)]
+        written: list[tuple[Git, IndexPlan]] = []
         try:
-            for checkout in checkouts:
-                entered.append((checkout, enter_index(checkout, moves)))
+            for checkout, plan in plans:
+                write_index(checkout, plan.entries)
+                written.append((checkout, plan))
             move_ref(self.git, self.ref, new, old, "kgrade: save")
         except (InTheWayError, GitError):
-            for checkout, entries in entered:
-                restore_index(checkout, entries)
+            for checkout, plan in written:
+                write_index(checkout, plan.undo)
+            back = [FileMove(move.path, move.new, move.old) for move in moves]
+            for checkout in checkouts:
+                place_files(checkout, self.reader, back)
             raise
+        return notes
 
     def _to_branch(self, committer: Committer, changes: Sequence[Change], message: str, *, stuck: bool) -> Saved:
         if self.outbox():
