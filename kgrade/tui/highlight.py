@@ -110,4 +110,4 @@ def file_rows(data: bytes, path: str, *, note_signs: dict[int, str] | None = Non
             sign=signs.get(line, ""),
         )
 
-    return LazyRows(len(text), make)
+    return LazyRows(len(text), make, find=text.source.find)

@@ -10,12 +10,13 @@ from typing import Final, Literal, NamedTuple, Protocol
 from kgrade.tui.text import decoded
 
 _BLOCK: Final = 1 << 14
+_FOUND_AT_ONCE: Final = 1024
 _LONGEST: Final = 100_000
 """Characters of one line that are shown."""
 
 
 class Span(NamedTuple):
-    """A piece of a row. `text` may be hostile: the view makes it safe. `style` names one of `palette.STYLES`."""
+    """A piece of a row. `text` may be hostile, the view makes it safe; `style` is a name of `palette`."""
 
     text: str
     style: str = ""
@@ -33,10 +34,10 @@ class Place(NamedTuple):
 class Row:
     """One line of the evidence.
 
-    `gutter` (line numbers) stands still when the text moves sideways and goes on narrow screens; `aside` stands
-    at the right edge. `base` is the style of the whole row. `mark` says what `]` and `[` find here: a hunk, an
-    error, a failed case, a finding. `sign` is one character that is always shown, such as ``m`` for a note.
-    `fold` holds the rows that `o` opens below this one. `beside` is the right half of a split row.
+    `gutter` (line numbers) stands still when the text moves sideways and goes on narrow screens; `aside`
+    stands at the right edge. `base` is the style of the whole row. `mark` says what `]` and `[` find here: a
+    hunk, an error, a failed case, a finding. `sign` is one character that is always shown, such as ``m`` for
+    a note. `fold` holds the rows that `o` opens below this one. `beside` is the right half of a split row.
     """
 
     spans: tuple[Span, ...] = ()
@@ -71,6 +72,9 @@ class Lines(Protocol):
     def marks(self) -> Sequence[int]:
         """The numbers of the rows with a `mark`, ascending."""
 
+    def find(self, needle: str) -> Iterator[int | None]:
+        """The rows that hold `needle`, ascending; None now and then, where a search may pause."""
+
 
 class Rows:
     """Rows that are there already."""
@@ -90,6 +94,10 @@ class Rows:
         """The numbers of the rows with a mark."""
         return self._marks
 
+    def find(self, needle: str) -> Iterator[int | None]:
+        """Rows that hold `needle`; see `Lines.find`."""
+        return _found_in(self, needle)
+
 
 def message(*lines: str) -> Rows:
     """An empty state: what is not there and why, then what to do next."""
@@ -97,12 +105,22 @@ def message(*lines: str) -> Rows:
 
 
 class LazyRows:
-    """`count` rows, each made by `make(number)` when it is looked at."""
+    """`count` rows, each made by `make(number)` when it is looked at.
 
-    def __init__(self, count: int, make: Callable[[int], Row], marks: Sequence[int] = ()) -> None:
+    `find` searches what the rows are made from, where that is quicker than making them all.
+    """
+
+    def __init__(
+        self,
+        count: int,
+        make: Callable[[int], Row],
+        marks: Sequence[int] = (),
+        find: Callable[[str], Iterator[int | None]] | None = None,
+    ) -> None:
         self._count = count
         self._make = make
         self._marks = marks
+        self._find = find
 
     def __len__(self) -> int:
         return self._count
@@ -114,6 +132,23 @@ class LazyRows:
     def marks(self) -> Sequence[int]:
         """The numbers of the rows with a mark, as given."""
         return self._marks
+
+    def find(self, needle: str) -> Iterator[int | None]:
+        """Rows that hold `needle`; see `Lines.find`."""
+        return self._find(needle) if self._find else _found_in(self, needle)
+
+
+def holds(text: str, needle: str) -> bool:
+    """Whether `text` holds `needle`; capitals count only if `needle` has some."""
+    return needle in (text.lower() if needle == needle.lower() else text)
+
+
+def _found_in(lines: Lines, needle: str) -> Iterator[int | None]:
+    for index in range(len(lines)):
+        if holds(lines[index].text, needle):
+            yield index
+        if index % _FOUND_AT_ONCE == _FOUND_AT_ONCE - 1:
+            yield None
 
 
 class SourceText:
@@ -145,12 +180,13 @@ class SourceText:
         raw = self._data[begin:end].split(b"\n")[: stop - start]
         return [_shown(line) for line in raw]
 
-    def find(self, needle: str) -> Iterator[int]:
-        """Numbers of the lines that hold `needle`, ignoring case if it has no capitals."""
-        for start in range(0, self._count, 4096):
-            for index, line in enumerate(self.window(start, min(start + 4096, self._count)), start):
-                if needle in (line if needle != needle.lower() else line.lower()):
+    def find(self, needle: str) -> Iterator[int | None]:
+        """Numbers of the lines that hold `needle`; see `Lines.find`."""
+        for start in range(0, self._count, _FOUND_AT_ONCE):
+            for index, line in enumerate(self.window(start, min(start + _FOUND_AT_ONCE, self._count)), start):
+                if holds(line, needle):
                     yield index
+            yield None
 
     def _offset(self, line: int) -> int:
         """Where line `line` begins; the end of the data for the line after the last."""
