@@ -32,11 +32,15 @@ class Receiver(Protocol):
 
 
 class Dispatcher:
-    """The open contexts, the last opened on top. `say` shows a sentence to the person."""
+    """The open contexts, the last opened on top.
 
-    def __init__(self, table: KeyTable, say: Callable[[str], None]) -> None:
+    `say` shows a sentence to the person; `changed` is called when another context has come to the top.
+    """
+
+    def __init__(self, table: KeyTable, say: Callable[[str], None], changed: Callable[[], None]) -> None:
         self.table = table
         self._say = say
+        self._changed = changed
         self._open: list[Receiver] = []
         self._held: deque[Callable[[], None]] | None = None
         self._ignored = ""
@@ -49,10 +53,21 @@ class Dispatcher:
     def open(self, receiver: Receiver) -> None:
         """Send keys to `receiver` from the next one on."""
         self._open.append(receiver)
+        self._changed()
 
     def close(self, receiver: Receiver) -> None:
-        """Take `receiver` and all that was opened over it away."""
-        del self._open[self._open.index(receiver) :]
+        """Take `receiver` and all that was opened over it away; one that is not open is left so."""
+        if receiver in self._open:
+            del self._open[self._open.index(receiver) :]
+            self._changed()
+
+    def is_open(self, receiver: Receiver) -> bool:
+        """Whether `receiver` is somewhere in the stack."""
+        return receiver in self._open
+
+    def below(self, receiver: Receiver) -> Receiver:
+        """The context that `receiver` was opened over."""
+        return self._open[self._open.index(receiver) - 1]
 
     def hold(self, ignoring: str) -> None:
         """Keep keys until `release`; those of the action `ignoring` are repeats and are dropped."""
@@ -83,9 +98,7 @@ class Dispatcher:
         elif receiver.context == "text" and character and character.isprintable():
             receiver.typed(character)
         else:
-            self._say(
-                f"{key} does nothing here; ? shows what does" if receiver.context != "question" else "y or n"
-            )
+            self._say(f"{key} does nothing here; ? shows what does" if receiver.context != "question" else "y or n")
 
     def act(self, action: str, key: str = "") -> None:
         """Do `action` in the top context, or say why it cannot be done."""

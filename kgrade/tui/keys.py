@@ -95,6 +95,7 @@ DEFAULTS: Final = (
     Binding("close", ("q", "Esc", "Ctrl+g"), "close, cancel or leave", "Screens", _ANYWHERE),
     Binding("choose", ("Enter", "Space"), "choose", "Lists", ("pick",), short="choose"),
     Binding("choose.number", tuple("123456789"), "choose by number", "Lists", ("pick",)),
+    Binding("choose.anyway", ("y",), "save what may be saved", "Lists", ("pick",)),
     Binding("yes", ("y",), "yes", "Lists", ("question",), short="yes"),
     Binding("no", ("n", "q", "Esc", "Ctrl+g"), "no", "Lists", ("question",), short="no"),
     Binding("text.accept", ("Enter",), "done", "Text", ("text",), short="done"),
@@ -133,9 +134,7 @@ class KeyTable:
     Raises KeyTableError for an unknown action, a key that is not one, and a clash, naming both actions.
     """
 
-    def __init__(
-        self, rebound: Mapping[str, Sequence[str]] | None = None, *, single_letters: bool = True
-    ) -> None:
+    def __init__(self, rebound: Mapping[str, Sequence[str]] | None = None, *, single_letters: bool = True) -> None:
         changes = dict(rebound or {})
         known = {binding.action for binding in DEFAULTS}
         for action, keys in changes.items():
@@ -144,8 +143,7 @@ class KeyTable:
             for key in keys:
                 _check(action, key)
         self.bindings = tuple(
-            _with_keys(binding, changes.get(binding.action, binding.keys), single_letters)
-            for binding in DEFAULTS
+            _with_keys(binding, changes.get(binding.action, binding.keys), single_letters) for binding in DEFAULTS
         )
         self._by_key: dict[tuple[Context, str], Binding] = {}
         for binding in self.bindings:
@@ -187,9 +185,7 @@ def _check(action: str, key: str) -> None:
             f"or one of {', '.join(sorted(_SPECIAL))}"
         )
     if key in _NEVER_ARRIVES:
-        raise KeyTableError(
-            f"keys: {key} for {action!r} does not arrive through every terminal; choose another"
-        )
+        raise KeyTableError(f"keys: {key} for {action!r} does not arrive through every terminal; choose another")
 
 
 _TEXTUAL_NAMES: Final = {

@@ -35,13 +35,13 @@ class Opened:
 
     def next_mark(self, index: int) -> int | None:
         """The first row after `index` with a mark."""
-        marks = self._marks()
+        marks = self.marks
         found = bisect_right(marks, index)
         return marks[found] if found < len(marks) else None
 
     def previous_mark(self, index: int) -> int | None:
         """The last row before `index` with a mark."""
-        marks = self._marks()
+        marks = self.marks
         found = bisect_left(marks, index)
         return marks[found - 1] if found else None
 
@@ -59,7 +59,9 @@ class Opened:
             yield from _shifted(inner.find(needle), at + shift + 1)
             shift += len(inner)
 
-    def _marks(self) -> list[int]:
+    @property
+    def marks(self) -> list[int]:
+        """The rows with a mark, ascending."""
         marks: list[int] = []
         shift = 0
         pending = list(self._inner.items())
@@ -74,7 +76,7 @@ class Opened:
     @staticmethod
     def _inner_marks(opened: tuple[int, Opened], shift: int, marks: list[int]) -> int:
         at, inner = opened
-        marks.extend(at + shift + 1 + mark for mark in inner._marks())
+        marks.extend(at + shift + 1 + mark for mark in inner.marks)
         return len(inner)
 
     def _locate(self, index: int) -> tuple[Opened, int]:

@@ -47,9 +47,7 @@ def segments(spans: Iterable[Span], base: str = "") -> list[Segment]:
     ground = STYLES[base]
     for text, style in _neutralised(spans):
         look = ground + STYLES[style] if style else ground
-        if merged and (
-            merged[-1].style == look or (text.isspace() and _unseen_on_blanks(merged[-1].style, look))
-        ):
+        if merged and (merged[-1].style == look or (text.isspace() and _unseen_on_blanks(merged[-1].style, look))):
             merged[-1] = Segment(merged[-1].text + text, merged[-1].style)
         else:
             merged.append(Segment(text, look))

@@ -94,9 +94,7 @@ class Terminal:
         self.received = 0
         """Bytes that the program has sent so far."""
         environment = {
-            key: value
-            for key, value in os.environ.items()
-            if key not in ("LINES", "COLUMNS", "NO_COLOR", "CI")
+            key: value for key, value in os.environ.items() if key not in ("LINES", "COLUMNS", "NO_COLOR", "CI")
         }
         environment |= {"TERM": "xterm-256color", "COLORTERM": "truecolor", **(env or {})}
         self.pid, self._fd = pty.fork()

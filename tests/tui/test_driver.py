@@ -62,9 +62,7 @@ class Shifting(App[None]):
 
     def show(self, first: int, lit: int) -> None:
         rows = [
-            f"[reverse]{n:4} {WIDE}[/]"
-            if n == lit
-            else f"[green]{n:4}[/] line [bold red]{n % 7}[/] {WIDE[n % 9 :]}"
+            f"[reverse]{n:4} {WIDE}[/]" if n == lit else f"[green]{n:4}[/] line [bold red]{n % 7}[/] {WIDE[n % 9 :]}"
             for n in range(first, first + 40)
         ]
         self.query_one("#title", Static).update(f"at {first} 漢" if first % 2 else f"at {first}")
@@ -99,9 +97,7 @@ async def record(monkeypatch: pytest.MonkeyPatch, theme: str) -> list[str | tupl
 
 
 @pytest.mark.parametrize("theme", ["ansi-dark", "textual-dark"])
-def test_a_recorded_session_leaves_the_same_cells_and_attributes(
-    monkeypatch: pytest.MonkeyPatch, theme: str
-) -> None:
+def test_a_recorded_session_leaves_the_same_cells_and_attributes(monkeypatch: pytest.MonkeyPatch, theme: str) -> None:
     session = asyncio.run(record(monkeypatch, theme))
     assert sum(isinstance(piece, str) for piece in session) > 15
     pair = Pair()
@@ -124,9 +120,7 @@ PENS = ["0", "1", "31", "38;5;200", "38;2;1;2;3;48;5;17", "7;42", "2;3;4", "97;1
 def streams(draw: st.DrawFn) -> list[str]:
     """Frames of whole rows of any width in any pen; rows come again elsewhere, as scrolled ones do."""
     words = st.text(st.sampled_from("ab  xyz漢字🚀ｆé─"), min_size=0, max_size=10)
-    library = draw(
-        st.lists(st.lists(st.tuples(st.sampled_from(PENS), words), max_size=3), min_size=12, max_size=12)
-    )
+    library = draw(st.lists(st.lists(st.tuples(st.sampled_from(PENS), words), max_size=3), min_size=12, max_size=12))
     frames = []
     for _ in range(draw(st.integers(1, 6))):
         start = draw(st.integers(0, 11))
@@ -187,8 +181,7 @@ def test_other_sequences_pass_in_order_between_the_cells() -> None:
     shadow.feed("\x1b[?1049h")
     out = shadow.feed("\x1b[1;1Hone\x1b[?1000h\x1b[?2004h\x1b]52;c;aGk=\x07\x1b[2;1Htwo\x1b[?1004h\x07")
     order = [
-        out.index(part)
-        for part in ("one", "\x1b[?1000h", "\x1b[?2004h", "\x1b]52;c;aGk=\x07", "two", "\x1b[?1004h")
+        out.index(part) for part in ("one", "\x1b[?1000h", "\x1b[?2004h", "\x1b]52;c;aGk=\x07", "two", "\x1b[?1004h")
     ]
     assert order == sorted(order)
     assert out.endswith("\x07")
@@ -267,9 +260,7 @@ def test_links_are_opened_and_closed() -> None:
     shadow = Shadow(20, 1)
     shadow.feed("\x1b[?1049h")
     out = shadow.feed("\x1b[1;1H\x1b]8;id=1;https://example.org\x1b\\here\x1b]8;;\x1b\\ there")
-    assert (
-        out.index("\x1b]8;id=1;https://example.org\x1b\\") < out.index("here") < out.index("\x1b]8;;\x1b\\")
-    )
+    assert out.index("\x1b]8;id=1;https://example.org\x1b\\") < out.index("here") < out.index("\x1b]8;;\x1b\\")
 
 
 def test_the_plain_driver_can_be_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -38,10 +38,11 @@ class ChangedCellsDriver(LinuxDriver):
         """Called at every start and when the terminal says that its size changed: it may show anything."""
         self._terminal_size = super()._get_terminal_size()
         # Not at once: this runs in a signal handler, possibly in the middle of a write.
-        self._loop.call_soon_threadsafe(self._draw_afresh)
+        self._loop.call_soon_threadsafe(self.draw_afresh)
         return self._terminal_size
 
-    def _draw_afresh(self) -> None:
+    def draw_afresh(self) -> None:
+        """Erase the terminal and draw all of it."""
         writer = self._writer_thread
         if writer is not None and writer.is_alive():
             with self._writing:

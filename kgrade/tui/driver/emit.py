@@ -121,8 +121,7 @@ class Emitter:
         """The text between two columns, if sending it again would move the cursor and change nothing."""
         cells = self.shown.rows[y][start:end]
         if end - start > 4 or any(
-            cell.pen != self.pen or cell == UNKNOWN or not cell.text.isascii() or not cell.text
-            for cell in cells
+            cell.pen != self.pen or cell == UNKNOWN or not cell.text.isascii() or not cell.text for cell in cells
         ):
             return []
         return ["".join(cell.text for cell in cells)]

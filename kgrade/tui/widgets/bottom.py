@@ -45,9 +45,7 @@ class KeysShown:
         """Made from the table, so that rebound keys are named as they are."""
         return cls(
             tuple(
-                (binding.keys[0], binding.short)
-                for binding in table.within(context)
-                if binding.short and binding.keys
+                (binding.keys[0], binding.short) for binding in table.within(context) if binding.short and binding.keys
             )
         )
 

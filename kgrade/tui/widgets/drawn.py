@@ -43,12 +43,8 @@ class Drawn(Widget, Generic[Value]):
         """Line `y` of what is drawn."""
         size = self.size
         if self._lines is None:
-            self._lines = [
-                _fitted(segments(line, self._base), size.width) for line in self._draw(self.value, size)
-            ]
-        strip = (
-            self._lines[y] if y < len(self._lines) else _fitted(segments([Span("")], self._base), size.width)
-        )
+            self._lines = [_fitted(segments(line, self._base), size.width) for line in self._draw(self.value, size)]
+        strip = self._lines[y] if y < len(self._lines) else _fitted(segments([Span("")], self._base), size.width)
         return strip.apply_style(self.rich_style)
 
 

@@ -66,9 +66,13 @@ class LineView(Widget):
 
     # What is shown
 
-    def show(self, lines: Lines, position: Position | None = None) -> None:
-        """Show `lines` from their first row, or from a `position` that was kept from the same lines."""
-        self.position = position or Position(Opened(lines))
+    def show(self, lines: Lines) -> None:
+        """Show `lines` from their first row."""
+        self.resume(Position(Opened(lines)))
+
+    def resume(self, position: Position) -> None:
+        """Show what was shown when `position` was kept, as it was."""
+        self.position = position
         self._search = None
         self._redraw()
         if self.needle:
@@ -130,6 +134,10 @@ class LineView(Widget):
             self.go_to(found)
         return found is not None
 
+    def go_to_mark(self, number: int) -> None:
+        """Go to mark `number`, counted from 0, or from the end if negative; there must be one."""
+        self.go_to(self.position.opened.marks[number])
+
     # Changing what is shown
 
     def toggle_fold(self) -> bool:
@@ -155,6 +163,12 @@ class LineView(Widget):
         at.range_from = at.cursor if at.range_from is None else None
         self.refresh()
         return at.range_from is not None
+
+    def forget_range(self) -> None:
+        """End the marked range, if there is one."""
+        if self.position.range_from is not None:
+            self.position.range_from = None
+            self.refresh()
 
     # Searching
 

@@ -147,9 +147,7 @@ def _summary(view: RubricView) -> list[Span]:
     if not raised:
         spans.append(Span("none raised"))
     for gate in raised:
-        spans.append(
-            Span(f"{gate.id}{gate.sign if gate.sign == '?' else ''} ", "bad" if gate.sign == "x" else "warn")
-        )
+        spans.append(Span(f"{gate.id}{gate.sign if gate.sign == '?' else ''} ", "bad" if gate.sign == "x" else "warn"))
     verdict = view.verdict or "-"
     spans += [Span("  verdict: ", "dim"), Span(verdict, "strong"), Span("   total so far ", "dim")]
     return [*spans, Span(view.total or "-", "strong")]
