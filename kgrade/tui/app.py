@@ -7,7 +7,6 @@ from collections.abc import Mapping
 from textual import events
 from textual.app import App
 from textual.screen import Screen
-from textual.theme import Theme
 
 from kgrade.tui.driver import chosen_driver
 from kgrade.tui.keys import KeyTable, notation
@@ -17,30 +16,21 @@ from kgrade.tui.screens.panes import PaneMaker
 from kgrade.tui.screens.stage import Stage
 from kgrade.tui.widgets.lines import LineView
 
-THEME = Theme(
-    name="terminal",
-    primary="ansi_blue",
-    foreground="ansi_default",
-    background="ansi_default",
-    surface="ansi_default",
-    panel="ansi_default",
-    boost="ansi_default",
-    ansi=True,
-)
-"""The person's own palette: nothing but the terminal's default and its sixteen colours."""
+_PERSONS_OWN_COLOURS = "ansi-dark"
+"""Textual's theme of the terminal's default and its sixteen colours: nothing is fixed, so dark says nothing."""
 
 
 class KgradeApp(App[int]):
     """Grade items of `desk`; `makers` make the panes, by their ids. Its return value is the exit status."""
 
+    CSS_PATH = "styles/stage.tcss"
     ENABLE_COMMAND_PALETTE = False
     BINDINGS = []
 
     def __init__(self, desk: Desk, makers: Mapping[str, PaneMaker], *, table: KeyTable | None = None) -> None:
         super().__init__(driver_class=chosen_driver())
         self.animation_level = "none"
-        self.register_theme(THEME)
-        self.theme = THEME.name
+        self.theme = _PERSONS_OWN_COLOURS
         self.stage = Stage(self, table or KeyTable())
         self._desk = desk
         self._makers = makers

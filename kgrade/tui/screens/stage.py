@@ -28,8 +28,6 @@ from kgrade.tui.widgets.tabs import TabState, tab_lines
 class Stage(Screen[None]):
     """Status, tabs, evidence, rubric strip, message, keys, from top to bottom."""
 
-    CSS_PATH = "../styles/stage.tcss"
-
     def __init__(self, app: App[int], table: KeyTable) -> None:
         super().__init__()
         self.application = app
