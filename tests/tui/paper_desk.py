@@ -117,9 +117,7 @@ class PaperSitting:
 
     def result(self) -> scoring.Result:
         sheet = self.sheet
-        return scoring.score(
-            RUBRIC, sheet.scores, sheet.gates, sheet.verdict, frozenset(self.item.suggestions)
-        )
+        return scoring.score(RUBRIC, sheet.scores, sheet.gates, sheet.verdict, frozenset(self.item.suggestions))
 
     def save(self, *, anyway: bool = False) -> PaperSave:
         if self._desk.refuses:

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Sequence
-from operator import ne
+from operator import gt, ne
 from typing import Final, NamedTuple
 
 from kgrade.tui.driver.cells import BLANK, Cell, Grid
 
 _GAP: Final = 3
 """Rows that may differ inside a band: the current line is drawn differently from the others."""
+
+_ADDRESS: Final = 5
+"""About the bytes that take the cursor to a run of changed cells."""
 
 _COST: Final = 24
 """About the bytes that setting a region, moving its rows and freeing it again take."""
@@ -69,6 +72,13 @@ def _saves(scroll: Scroll, shown: Grid, wanted: Grid) -> bool:
     for y in range(scroll.top, scroll.bottom + 1):
         source = y + scroll.lines
         moved = shown.rows[source] if scroll.top <= source <= scroll.bottom else blank
-        without += sum(map(ne, shown.rows[y], wanted.rows[y]))
-        with_scroll += sum(map(ne, moved, wanted.rows[y]))
+        without += _cost(shown.rows[y], wanted.rows[y])
+        with_scroll += _cost(moved, wanted.rows[y])
     return with_scroll + _COST < without
+
+
+def _cost(before: Sequence[Cell], after: Sequence[Cell]) -> int:
+    """About the bytes that turn one row into another: its changed cells, and a cursor address for each run."""
+    differs = list(map(ne, before, after))
+    runs = sum(map(gt, differs, [False, *differs]))
+    return sum(differs) + _ADDRESS * runs

@@ -237,7 +237,7 @@ class LineView(Widget):
         index, part = line
         start = at.cursor if at.range_from is None else at.range_from
         inside = at.range_from is not None and min(start, at.cursor) <= index <= max(start, at.cursor)
-        marker = _CURSOR if index == at.cursor else _IN_RANGE if inside else _ELSEWHERE
+        marker = _CURSOR if index == at.cursor and not part else _IN_RANGE if inside else _ELSEWHERE
         strip = Strip([marker, *self._strips(index)[part]])
         return strip.adjust_cell_length(width).apply_style(self.rich_style).simplify()
 
