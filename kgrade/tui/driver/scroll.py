@@ -79,6 +79,6 @@ def _saves(scroll: Scroll, shown: Grid, wanted: Grid) -> bool:
 
 def _cost(before: Sequence[Cell], after: Sequence[Cell]) -> int:
     """About the bytes that turn one row into another: its changed cells, and a cursor address for each run."""
-    differs = list(map(ne, before, after))
-    runs = sum(map(gt, differs, [False, *differs]))
+    differs: list[bool] = list(map(ne, before, after))
+    runs: int = sum(map(gt, differs, [False, *differs]))
     return sum(differs) + _ADDRESS * runs
