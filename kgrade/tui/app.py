@@ -8,9 +8,9 @@ from textual import events
 from textual.app import App
 from textual.screen import Screen
 
+from kgrade.desk.desk import Desk
 from kgrade.tui.driver import chosen_driver
 from kgrade.tui.keys import KeyTable, notation
-from kgrade.tui.ports import Desk
 from kgrade.tui.screens.grading import GradingPage
 from kgrade.tui.screens.panes import PaneMaker
 from kgrade.tui.screens.stage import Stage
@@ -28,7 +28,7 @@ class KgradeApp(App[int]):
     BINDINGS = []
 
     def __init__(self, desk: Desk, makers: Mapping[str, PaneMaker], *, table: KeyTable | None = None) -> None:
-        super().__init__(driver_class=chosen_driver())
+        super().__init__(driver_class=chosen_driver(), ansi_color=True)
         self.animation_level = "none"
         self.theme = _PERSONS_OWN_COLOURS
         self.stage = Stage(self, table or KeyTable())
@@ -43,6 +43,7 @@ class KgradeApp(App[int]):
         """Open the next item when there is a screen to show it on."""
         self.page = GradingPage(self.stage, self._desk, self._makers)
         self.page.open_next()
+        self.page.sync()
         self.set_interval(60, self.page.draw)
 
     async def on_event(self, event: events.Event) -> None:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from kgrade.desk.desk import Progress
+from kgrade.desk.sitting import Sitting
 from kgrade.records.grade import Score
-from kgrade.tui.ports import Progress, Sitting
 from kgrade.tui.widgets.rubric import CriterionLine, GateState, RubricView
 from kgrade.tui.widgets.status import Status
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from kgrade.desk.item import Item
-from kgrade.desk.people import DeskError
+from kgrade.desk.people import DeskError, Moved
 from kgrade.desk.sheet import Edits, Field, Sheet, told
 from kgrade.records import codec, scoring
 from kgrade.records.grade import About, SheetRef
@@ -15,6 +15,7 @@ from kgrade.records.rubric import Rubric
 from kgrade.records.slugs import ItemId
 from kgrade.records.submission import Submission
 from kgrade.records.task import Task
+from kgrade.repository.order import EmptyQueue
 from kgrade.tui.highlight import file_rows
 from kgrade.tui.lines import Row, Rows, Span, message
 from kgrade.tui.pane import TABS, Glance, Pane
@@ -38,7 +39,6 @@ def item(name: str) -> Item:
         bases={},
         evidence={},
         grades=[],
-        history=[],
         previous=None,
         notes_before=[],
         suggestions={"wrong-result": "3 required cases fail on cpu"},
@@ -69,7 +69,6 @@ MAKERS = {
 @dataclass
 class PaperSave:
     item: ItemId
-    state: Literal["Committed", "Pushed"] = "Committed"
     notes: list[str] = field(default_factory=list)
 
 
@@ -80,16 +79,13 @@ class PaperProgress:
     today: int
 
 
-@dataclass
-class Empty:
-    reasons: list[str]
-
-
 class PaperSitting:
     def __init__(self, desk: PaperDesk, name: str) -> None:
         self.item = item(name)
         self.status: Literal["Untouched", "Draft", "Committed", "Pushed"] = "Untouched"
         self.status_note = ""
+        self.active_s = 0.0
+        self.closed = False
         self._desk = desk
         self._edits = Edits(Sheet(), lambda event: None)
 
@@ -112,18 +108,15 @@ class PaperSitting:
         edit = self._edits.redo()
         return None if edit is None else told(edit)
 
-    def take_back(self) -> PaperSitting | None:
-        return None
+    def add_active(self, seconds: float) -> None:
+        self.active_s += seconds
+
+    def close(self) -> None:
+        self.closed = True
 
     def result(self) -> scoring.Result:
         sheet = self.sheet
         return scoring.score(RUBRIC, sheet.scores, sheet.gates, sheet.verdict, frozenset(self.item.suggestions))
-
-    def save(self, *, anyway: bool = False) -> PaperSave:
-        if self._desk.refuses:
-            raise DeskError(self._desk.refuses)
-        self._desk.saved[self.item.id] = self.sheet
-        return PaperSave(self.item.id)
 
 
 class PaperDesk:
@@ -133,15 +126,40 @@ class PaperDesk:
         self.skipped: dict[ItemId, str] = {}
         self.sittings: list[PaperSitting] = []
         self.refuses = ""
+        self.moved: list[str] = []
 
-    def next(self, after: ItemId | None = None) -> ItemId | Empty:
+    def next(self, after: ItemId | None = None) -> ItemId | EmptyQueue:
         start = self.ids.index(after) + 1 if after else 0
         left = [id for id in self.ids[start:] + self.ids[:start] if id not in self.saved | self.skipped]
-        return left[0] if left else Empty([f"{len(self.saved)} graded by you"])
+        return (
+            left[0]
+            if left
+            else EmptyQueue(reasons=[f"{len(self.saved)} graded by you"], hint="Q shows the queue, q leaves")
+        )
 
-    def previous(self, before: ItemId) -> ItemId | None:
-        number = self.ids.index(before)
-        return self.ids[number - 1] if number else None
+    def neighbour(self, item: ItemId, step: int) -> ItemId | None:
+        number = self.ids.index(item) + step
+        return self.ids[number] if 0 <= number < len(self.ids) else None
+
+    def save(self, sitting: PaperSitting, *, anyway: bool = False, still_valid: bool = False) -> PaperSave:
+        if self.refuses:
+            raise DeskError(self.refuses)
+        if self.moved and not still_valid:
+            raise Moved(self.moved)
+        self.saved[sitting.item.id] = sitting.sheet
+        return PaperSave(sitting.item.id)
+
+    def standing(self, item: ItemId) -> tuple[str, str]:
+        return ("Committed" if item in self.saved else "Untouched"), ""
+
+    def sync(self) -> None:
+        return None
+
+    def take_back(self) -> PaperSitting | None:
+        if not self.saved:
+            return None
+        item, _ = self.saved.popitem()
+        return self.sit(item)
 
     def sit(self, id: ItemId) -> PaperSitting:
         sitting = PaperSitting(self, id.submission or "")
@@ -153,3 +171,9 @@ class PaperDesk:
 
     def skip(self, id: ItemId, reason: str) -> None:
         self.skipped[id] = reason
+
+
+def source_of(item: Item, sheet: Sheet) -> Pane:
+    """The first file handed in, with line numbers, for any real item."""
+    path, data = next(iter(sorted(item.note_files.items())))
+    return Pane(file_rows(data, path))

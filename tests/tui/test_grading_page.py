@@ -156,6 +156,46 @@ def test_a_save_that_is_refused_says_why_and_keeps_the_item() -> None:
     play(scene, desk=desk)
 
 
+def test_what_moved_meanwhile_is_asked_about_before_saving() -> None:
+    desk = PaperDesk()
+    desk.moved = ["task"]
+
+    async def scene(on: Play) -> None:
+        await on.press(SCORED + "v1x2\rqS")
+        assert on.message.startswith("task changed while this was open")
+        await on.press("n")
+        assert not desk.saved
+        await on.press("S")
+        await on.press("y")
+        assert len(desk.saved) == 1
+
+    play(scene, desk=desk)
+
+
+def test_undo_on_an_untouched_item_asks_and_reopens_the_save_before() -> None:
+    async def scene(on: Play) -> None:
+        await on.press(SCORED + "v1x2\rqS")
+        assert on.lines[0].startswith("softmax-rows/s02")
+        await on.press("uy")
+        assert on.lines[0].startswith("softmax-rows/s01")
+        assert not on.desk.saved
+
+    play(scene)
+
+
+def test_the_neighbours_of_an_item_are_reached_and_the_ends_said() -> None:
+    async def scene(on: Play) -> None:
+        await on.press(">")
+        assert on.lines[0].startswith("softmax-rows/s02")
+        await on.press(">")
+        assert on.message == "this is the last item"
+        await on.press("<")
+        assert on.lines[0].startswith("softmax-rows/s01")
+        assert on.desk.sittings[0].closed
+
+    play(scene)
+
+
 def test_the_queue_ends_with_its_reasons() -> None:
     async def scene(on: Play) -> None:
         await on.press(SCORED + "v1x2\rqS")

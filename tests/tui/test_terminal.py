@@ -93,6 +93,26 @@ def test_an_editor_gets_the_text_and_gives_it_back(tmp_path: Path) -> None:
         assert terminal.wait_for_exit() == 0
 
 
+def test_no_colour_is_sent_where_none_is_wanted() -> None:
+    with start(NO_COLOR="1") as terminal:
+        terminal.wait_for("47/48✗")
+        cells = [cell for line in terminal.screen.cells() for cell in line]
+        assert {(cell.fg, cell.bg) for cell in cells} == {("default", "default")}
+        assert any(cell.bold for cell in cells)
+    with start() as terminal:
+        terminal.wait_for("47/48✗")
+        assert any(cell.fg == "red" for line in terminal.screen.cells() for cell in line)
+
+
+def test_nothing_is_sent_while_nothing_happens() -> None:
+    with start() as terminal:
+        terminal.wait_for("verdict: -")
+        terminal.settle()
+        terminal.settle(quiet=2.0)
+        # The clock may strike once.
+        assert terminal.settle(quiet=1.5) < 20
+
+
 @pytest.mark.alone
 def test_a_key_costs_bytes_and_not_screens() -> None:
     with start() as terminal:

@@ -6,23 +6,28 @@ import time
 from collections.abc import Mapping
 from typing import Final
 
-from kgrade.desk.people import DeskError
-from kgrade.records.faults import BadRecord
+from kgrade.desk.desk import Desk, Saved
+from kgrade.desk.people import Moved
+from kgrade.desk.sitting import Sitting
 from kgrade.records.slugs import ItemId
+from kgrade.repository.order import EmptyQueue
 from kgrade.tui.contexts import Option, PickContext, QuestionContext, TextContext
 from kgrade.tui.keys import Context
 from kgrade.tui.lines import message
-from kgrade.tui.ports import Desk, EmptyQueue, Saved, Sitting
 from kgrade.tui.screens.help import HelpPage
 from kgrade.tui.screens.notes import Notes
 from kgrade.tui.screens.panes import PaneMaker, PaneSet
 from kgrade.tui.screens.reading import Deeds, reading_deeds
 from kgrade.tui.screens.scoring import Scoring
 from kgrade.tui.screens.stage import Stage
+from kgrade.tui.screens.trouble import TROUBLE, sentence
 from kgrade.tui.sheet_view import rubric_view, status_of
 from kgrade.tui.text_entry import TextEntry
 from kgrade.tui.widgets.rubric import RubricView
 from kgrade.tui.widgets.status import Status
+
+_PAUSE_S: Final = 60.0
+"""Seconds without a key after which nobody is thought to work on the item."""
 
 _WITHOUT_ITEM: Final = frozenset(
     ["help", "close", "command", "mouse", "redraw", "queue", "my-grades", "audit", "item.next", "item.previous"]
@@ -40,6 +45,7 @@ class GradingPage:
         self._panes = PaneSet(stage, makers)
         self._scoring: Scoring | None = None
         self._notes: Notes | None = None
+        self._last_key = time.monotonic()
         self._without_item: Deeds = {**reading_deeds(stage), **self._page_deeds()}
         self._deeds: Deeds = self._without_item
         stage.set_parts(rubric=True)
@@ -51,8 +57,8 @@ class GradingPage:
         """Open the next item, or say why the queue is empty."""
         try:
             found = self._desk.next(after)
-        except DeskError as why:
-            self._stage.say(str(why), "bad")
+        except TROUBLE as why:
+            self._stage.say(sentence(why), "bad")
             return
         if isinstance(found, ItemId):
             self.open(found)
@@ -63,15 +69,15 @@ class GradingPage:
         """Open `item`; if it cannot be read its faults are shown and the page stays as it was."""
         try:
             sitting = self._desk.sit(item)
-        except DeskError as why:
-            self._stage.say(str(why), "bad")
-            return
-        except BadRecord as bad:
-            self._stage.say(f"{item} cannot be opened: {bad}", "bad")
+        except TROUBLE as why:
+            self._stage.say(sentence(why), "bad")
             return
         self._take(sitting)
 
     def _take(self, sitting: Sitting) -> None:
+        if self._scoring is not None:
+            self._scoring.sitting.close()
+        self._last_key = time.monotonic()
         self._scoring = Scoring(self._stage, sitting, self._edited)
         self._notes = Notes(self._stage, self._scoring)
         self._deeds = {**self._without_item, **self._item_deeds(self._scoring, self._notes)}
@@ -83,7 +89,7 @@ class GradingPage:
         self._scoring = self._notes = None
         self._deeds = self._without_item
         self._panes.clear()
-        self._stage.view.show(message("Nothing is left to grade.", *empty.reasons, "Q shows the queue, q leaves"))
+        self._stage.view.show(message("Nothing is left to grade.", *empty.reasons, empty.hint))
         self.draw()
 
     # Drawing
@@ -125,6 +131,10 @@ class GradingPage:
 
     def perform(self, action: str, key: str) -> None:
         """Do it."""
+        if self._scoring is not None:
+            now = time.monotonic()
+            self._scoring.sitting.add_active(min(now - self._last_key, _PAUSE_S))
+            self._last_key = now
         self._deeds[action](key)
 
     def typed(self, text: str) -> None:
@@ -205,14 +215,14 @@ class GradingPage:
 
     def _neighbour(self, step: int) -> None:
         here = self._scoring.sitting.item.id if self._scoring else None
-        if step > 0:
-            self.open_next(here)
+        if here is None:
+            self.open_next()
             return
-        before = self._desk.previous(here) if here else None
-        if before is None:
-            self._stage.say("this is the first item")
+        there = self._desk.neighbour(here, step)
+        if there is None:
+            self._stage.say("this is the last item" if step > 0 else "this is the first item")
         else:
-            self.open(before)
+            self.open(there)
 
     def _undo(self, sitting: Sitting) -> None:
         told = sitting.undo()
@@ -223,13 +233,13 @@ class GradingPage:
             self._stage.say("nothing is left to undo")
         else:
             question = "take the save before this back, by a new commit, and reopen it as a draft?"
-            QuestionContext(self._stage, question, lambda: self._take_back(sitting))
+            QuestionContext(self._stage, question, self._take_back)
 
-    def _take_back(self, sitting: Sitting) -> None:
+    def _take_back(self) -> None:
         try:
-            reopened = sitting.take_back()
-        except DeskError as why:
-            self._stage.say(str(why), "bad")
+            reopened = self._desk.take_back()
+        except TROUBLE as why:
+            self._stage.say(sentence(why), "bad")
             return
         if reopened is None:
             self._stage.say("there is no save to take back")
@@ -248,8 +258,8 @@ class GradingPage:
                 return
             try:
                 self._desk.skip(sitting.item.id, reason.strip())
-            except DeskError as why:
-                self._stage.say(str(why), "bad")
+            except TROUBLE as why:
+                self._stage.say(sentence(why), "bad")
                 return
             self.open_next(sitting.item.id)
 
@@ -280,7 +290,7 @@ class GradingPage:
 
     # Saving
 
-    def _save(self, scoring: Scoring, *, anyway: bool = False) -> None:
+    def _save(self, scoring: Scoring, *, anyway: bool = False, still_valid: bool = False) -> None:
         missing = scoring.sitting.result().missing
         if missing and not anyway:
             options = [Option(place, sentence) for place, sentence in missing]
@@ -291,22 +301,43 @@ class GradingPage:
             return
         self._stage.say("saving…")
         self._stage.dispatcher.hold(ignoring="save")
-        self._stage.run_worker(lambda: self._saving(scoring, anyway), thread=True, exclusive=False)
+        self._stage.run_worker(lambda: self._saving(scoring, anyway, still_valid), thread=True)
 
-    def _saving(self, scoring: Scoring, anyway: bool) -> None:
+    def _saving(self, scoring: Scoring, anyway: bool, still_valid: bool) -> None:
         """In a thread: commits take a moment and a push takes as long as the network does."""
         application = self._stage.application
         try:
-            saved = scoring.sitting.save(anyway=anyway)
-        except DeskError as why:
-            application.call_from_thread(self._not_saved, str(why))
+            saved = self._desk.save(scoring.sitting, anyway=anyway, still_valid=still_valid)
+            standing = self._desk.standing(saved.item)[0]
+        except Moved as moved:
+            application.call_from_thread(self._moved, scoring, anyway, moved)
+        except TROUBLE as why:
+            application.call_from_thread(self._not_saved, sentence(why))
         else:
-            application.call_from_thread(self._saved, saved)
+            application.call_from_thread(self._saved, saved, standing)
 
-    def _saved(self, saved: Saved) -> None:
+    def _saved(self, saved: Saved, standing: str) -> None:
         self.open_next()
-        self._stage.say("; ".join([f"{saved.item}: {saved.state}", *saved.notes]), "good")
+        self.sync()
+        self._stage.say("; ".join([f"{saved.item}: {standing}", *saved.notes]), "good")
         self._stage.dispatcher.release()
+
+    def sync(self) -> None:
+        """Send what waits, in a thread; the status line says what came of it."""
+        self._stage.run_worker(self._syncing, thread=True, exclusive=True, group="sync")
+
+    def _syncing(self) -> None:
+        application = self._stage.application
+        try:
+            self._desk.sync()
+        except TROUBLE as why:
+            application.call_from_thread(self._stage.say, sentence(why), "bad")
+        application.call_from_thread(self.draw)
+
+    def _moved(self, scoring: Scoring, anyway: bool, moved: Moved) -> None:
+        self._stage.dispatcher.release()
+        question = f"{', '.join(moved.what)} changed while this was open; is the grade still valid?"
+        QuestionContext(self._stage, question, lambda: self._save(scoring, anyway=anyway, still_valid=True))
 
     def _not_saved(self, why: str) -> None:
         self._stage.say(why, "bad")

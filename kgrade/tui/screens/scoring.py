@@ -7,13 +7,13 @@ from typing import Any
 
 import msgspec
 
-from kgrade.desk.people import DeskError
 from kgrade.desk.sheet import Field
+from kgrade.desk.sitting import Sitting
 from kgrade.records.grade import GateAnswer, Score
 from kgrade.records.rubric import Criterion
 from kgrade.tui.contexts import Option, PickContext, TextContext
-from kgrade.tui.ports import Sitting
 from kgrade.tui.screens.stage import Stage
+from kgrade.tui.screens.trouble import TROUBLE, sentence
 from kgrade.tui.sheet_view import gate_sign, score_sign
 from kgrade.tui.text_entry import TextEntry
 
@@ -36,8 +36,8 @@ class Scoring:
         """Make an edit and say what it was."""
         try:
             told = self.sitting.edit(field, key, value)
-        except DeskError as why:
-            self._stage.say(str(why), "bad")
+        except TROUBLE as why:
+            self._stage.say(sentence(why), "bad")
             return
         undo = self._stage.dispatcher.table.of("undo").keys
         self._stage.say(f"{told}   ({undo[0]} undoes)" if undo else told)
@@ -141,7 +141,8 @@ class Scoring:
     def _set_comment(self, criterion: Criterion, said: str) -> None:
         score = self._score(criterion)
         if said.strip() != score.comment:
-            self.edit("scores", criterion.id, msgspec.structs.replace(score, comment=said.strip()))
+            value = msgspec.structs.replace(score, comment=said.strip())
+            self.edit("scores", criterion.id, None if value == Score() else value)
 
     def _to_next_unscored(self) -> None:
         names = [criterion.id for criterion in self.sitting.item.rubric.criteria]
