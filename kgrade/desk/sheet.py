@@ -195,7 +195,7 @@ def _short(field: str, value: Any) -> str:
     if not value:
         return "."
     if field == "scores":
-        return "n/a" if value.get("na") else str(value["score"])
+        return "n/a" if value.get("na") else str(value.get("score", "."))
     if field == "gates":
         return "yes" if value["confirmed"] else "no"
     if field == "findings":

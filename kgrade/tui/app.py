@@ -1,0 +1,60 @@
+"""The application: one stage, one dispatcher that gets every key, and a desk."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from textual import events
+from textual.app import App
+from textual.screen import Screen
+
+from kgrade.desk.desk import Desk
+from kgrade.tui.driver import chosen_driver
+from kgrade.tui.keys import KeyTable, notation
+from kgrade.tui.screens.grading import GradingPage
+from kgrade.tui.screens.panes import PaneMaker
+from kgrade.tui.screens.stage import Stage
+from kgrade.tui.widgets.lines import LineView
+
+_PERSONS_OWN_COLOURS = "ansi-dark"
+"""Textual's theme of the terminal's default and its sixteen colours: nothing is fixed, so dark says nothing."""
+
+
+class KgradeApp(App[int]):
+    """Grade items of `desk`; `makers` make the panes, by their ids. Its return value is the exit status."""
+
+    CSS_PATH = "styles/stage.tcss"
+    ENABLE_COMMAND_PALETTE = False
+    BINDINGS = []
+
+    def __init__(self, desk: Desk, makers: Mapping[str, PaneMaker], *, table: KeyTable | None = None) -> None:
+        super().__init__(driver_class=chosen_driver(), ansi_color=True)
+        self.animation_level = "none"
+        self.theme = _PERSONS_OWN_COLOURS
+        self.stage = Stage(self, table or KeyTable())
+        self._desk = desk
+        self._makers = makers
+
+    def get_default_screen(self) -> Screen[None]:
+        """The stage is the only screen there is."""
+        return self.stage
+
+    def on_ready(self) -> None:
+        """Open the next item when there is a screen to show it on."""
+        self.page = GradingPage(self.stage, self._desk, self._makers)
+        self.page.open_next()
+        self.page.sync()
+        self.set_interval(60, self.page.draw)
+
+    async def on_event(self, event: events.Event) -> None:
+        """Give keys and pasted text to the dispatcher, one after the other, and nothing of them to Textual."""
+        if isinstance(event, events.Key) and not event.is_forwarded:
+            self.stage.dispatcher.key(notation(event.key, event.character), event.character)
+        elif isinstance(event, events.Paste) and not event.is_forwarded:
+            self.stage.dispatcher.paste(event.text)
+        else:
+            await super().on_event(event)
+
+    def on_line_view_searched(self, event: LineView.Searched) -> None:
+        """Say how far a search is."""
+        self.stage.say(event.text)

@@ -1,0 +1,209 @@
+"""The contexts that open over another and close again: a text being typed, a list to choose from, a question."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from kgrade.tui.dispatcher import Dispatcher
+from kgrade.tui.keys import Context
+from kgrade.tui.lines import Row, Rows, Span
+from kgrade.tui.text_entry import TextEntry
+from kgrade.tui.widgets.lines import LineView, Position
+
+
+class Surface(Protocol):
+    """The part of the screen that contexts draw on."""
+
+    view: LineView
+    dispatcher: Dispatcher
+
+    def say(self, text: str, tone: str = "") -> None:
+        """Show a sentence to the person."""
+
+    def show_entry(self, entry: TextEntry | None) -> None:
+        """Show the text being typed; None when it is done."""
+
+    def edit_outside(self, text: str) -> str | None:
+        """Have `text` edited in $EDITOR; None, with a sentence said, if that failed."""
+
+
+class TextContext:
+    """A line of text; `done` gets it on Enter, `cancelled` is called on Esc. `options` complete its beginning."""
+
+    context: Context = "text"
+
+    def __init__(
+        self,
+        surface: Surface,
+        entry: TextEntry,
+        done: Callable[[str], None],
+        *,
+        cancelled: Callable[[], None] = lambda: None,
+        changed: Callable[[str], None] = lambda text: None,
+        options: Sequence[str] = (),
+    ) -> None:
+        self._surface = surface
+        self._entry = entry
+        self._done = done
+        self._cancelled = cancelled
+        self._changed = changed
+        self._options = options
+        surface.show_entry(entry)
+        surface.dispatcher.open(self)
+
+    def why_not(self, action: str) -> str | None:
+        """Everything can be done in a text, completion where there is something to complete."""
+        return "nothing to complete here" if action == "text.complete" and not self._options else None
+
+    def perform(self, action: str, key: str) -> None:
+        """Move, erase, finish or give up."""
+        if action == "text.accept":
+            self._close()
+            self._done(self._entry.text)
+        elif action == "text.cancel":
+            self._close()
+            self._cancelled()
+        elif action == "text.editor":
+            edited = self._surface.edit_outside(self._entry.text)
+            if edited is not None:
+                self._close()
+                self._done(edited)
+        elif action == "text.complete":
+            self._complete()
+        else:
+            self._entry.edit(action)
+            self._redraw()
+
+    def typed(self, text: str) -> None:
+        """Put text in; pasted lines stay lines."""
+        self._entry.typed(text.replace("\r\n", "\n").replace("\r", "\n"))
+        self._redraw()
+
+    def _complete(self) -> None:
+        fitting = [option for option in self._options if option.startswith(self._entry.text)]
+        if len(fitting) == 1:
+            self._entry.text = fitting[0]
+            self._entry.cursor = len(fitting[0])
+            self._redraw()
+        else:
+            self._surface.view.show(Rows([Row((Span(option),)) for option in fitting or self._options]))
+
+    def _redraw(self) -> None:
+        self._surface.show_entry(self._entry)
+        self._changed(self._entry.text)
+
+    def _close(self) -> None:
+        self._surface.show_entry(None)
+        self._surface.dispatcher.close(self)
+
+
+@dataclass(frozen=True, slots=True)
+class Option:
+    """One row of a list to choose from."""
+
+    id: str
+    text: str
+    detail: str = ""
+
+
+class PickContext:
+    """A list in the evidence's place; `chosen` gets the id. It closes on a choice unless `stays`."""
+
+    context: Context = "pick"
+
+    def __init__(
+        self,
+        surface: Surface,
+        title: str,
+        options: Callable[[], Sequence[Option]],
+        chosen: Callable[[str], None],
+        *,
+        stays: bool = False,
+        anyway: Callable[[], None] | None = None,
+    ) -> None:
+        self._surface = surface
+        self._anyway = anyway
+        self._title = title
+        self._options = options
+        self._chosen = chosen
+        self._stays = stays
+        self._before: Position = surface.view.position
+        self._draw(1)
+        surface.say(title)
+        surface.dispatcher.open(self)
+
+    def why_not(self, action: str) -> str | None:
+        """All but going on in spite of the list, where the list stands in nobody's way."""
+        return "nothing here to save" if action == "choose.anyway" and self._anyway is None else None
+
+    def perform(self, action: str, key: str) -> None:
+        """Move in the list, choose from it, or close it."""
+        view = self._surface.view
+        options = self._options()
+        if action == "close":
+            self.close()
+        elif action in ("line.down", "line.up"):
+            view.go_to(min(max(1, view.position.cursor + (1 if action == "line.down" else -1)), len(options)))
+        elif action in ("top", "bottom"):
+            view.go_to(1 if action == "top" else len(options))
+        elif action == "choose":
+            self._choose(view.position.cursor - 1, options)
+        elif action == "choose.anyway" and self._anyway is not None:
+            self.close()
+            self._anyway()
+        elif action == "choose.number":
+            self._choose(int(key) - 1 if key.isdigit() else -1, options)
+
+    def typed(self, text: str) -> None:
+        """Nothing is typed here."""
+
+    def close(self) -> None:
+        """Show again what was there before."""
+        self._surface.view.resume(self._before)
+        self._surface.dispatcher.close(self)
+
+    def _choose(self, number: int, options: Sequence[Option]) -> None:
+        if not 0 <= number < len(options):
+            self._surface.say(f"choose a number from 1 to {len(options)}", "warn")
+            return
+        if not self._stays:
+            self.close()
+        self._chosen(options[number].id)
+        if self._stays and self._surface.dispatcher.is_open(self):
+            self._draw(number + 1)
+
+    def _draw(self, cursor: int) -> None:
+        rows = [Row((Span(self._title, "heading"),))]
+        for number, option in enumerate(self._options(), 1):
+            spans = [Span(f"{number:2} ", "key"), Span(option.text)]
+            rows.append(Row((*spans, Span(f"  {option.detail}", "dim")) if option.detail else tuple(spans)))
+        self._surface.view.show(Rows(rows))
+        self._surface.view.go_to(cursor)
+
+
+class QuestionContext:
+    """A question that y answers with `yes`; anything else leaves things as they are."""
+
+    context: Context = "question"
+
+    def __init__(self, surface: Surface, question: str, yes: Callable[[], None]) -> None:
+        self._surface = surface
+        self._yes = yes
+        surface.say(f"{question} (y/n)", "warn")
+        surface.dispatcher.open(self)
+
+    def why_not(self, action: str) -> str | None:
+        """Both answers can be given."""
+        return None
+
+    def perform(self, action: str, key: str) -> None:
+        """Take the answer."""
+        self._surface.dispatcher.close(self)
+        self._surface.say("")
+        if action == "yes":
+            self._yes()
+
+    def typed(self, text: str) -> None:
+        """Nothing is typed here."""

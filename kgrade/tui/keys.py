@@ -1,0 +1,208 @@
+"""The one table of keys. Bindings, key line, help, command line and README are all made from it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Final, Literal
+
+Context = Literal["grading", "queue", "help", "text", "pick", "question"]
+
+_ANYWHERE: Final[tuple[Context, ...]] = ("grading", "queue", "help", "pick")
+_READING: Final[tuple[Context, ...]] = ("grading", "queue", "help")
+
+
+@dataclass(frozen=True, slots=True)
+class Binding:
+    """What `keys` do in `contexts`. `short` is its word in the key line, where it is not shown without."""
+
+    action: str
+    keys: tuple[str, ...]
+    does: str
+    group: str
+    contexts: tuple[Context, ...] = ("grading",)
+    short: str = ""
+
+
+DEFAULTS: Final = (
+    Binding("line.down", ("j", "Down"), "one line down", "Reading", _ANYWHERE),
+    Binding("line.up", ("k", "Up"), "one line up", "Reading", _ANYWHERE),
+    Binding("half.down", ("Ctrl+d",), "half a page down", "Reading", _READING),
+    Binding("half.up", ("Ctrl+u",), "half a page up", "Reading", _READING),
+    Binding("page.down", ("Space", "PgDn"), "a page down", "Reading", _READING),
+    Binding("page.up", ("-", "PgUp"), "a page up", "Reading", _READING),
+    Binding("top", ("g", "Home"), "to the first line", "Reading", _ANYWHERE),
+    Binding("bottom", ("G", "End"), "to the last line", "Reading", _ANYWHERE),
+    Binding("left", ("h", "Left"), "sideways, to the left", "Reading", _READING),
+    Binding("right", ("l", "Right"), "sideways, to the right", "Reading", _READING),
+    Binding("pane.task", ("i",), "task: what was asked", "Panes"),
+    Binding("pane.diff", ("d",), "diff: what was changed", "Panes"),
+    Binding("pane.source", ("s",), "source: the files handed in", "Panes"),
+    Binding("pane.build", ("b",), "build: compiler, registers, memory", "Panes"),
+    Binding("pane.tests", ("t",), "tests: numerics, case by case", "Panes"),
+    Binding("pane.performance", ("p",), "performance: timing against baselines", "Panes"),
+    Binding("pane.profile", ("r",), "profile: what a profiler saw", "Panes"),
+    Binding("pane.findings", ("f",), "findings: signs of cheating or unfairness", "Panes"),
+    Binding("pane.history", ("L",), "history: who did what to this item", "Panes"),
+    Binding("pane.next", ("Tab",), "next pane", "Panes"),
+    Binding("pane.previous", ("Shift+Tab",), "previous pane", "Panes"),
+    Binding("mark.next", ("]",), "next hunk, error, failed case or finding", "Panes"),
+    Binding("mark.previous", ("[",), "previous hunk, error, failed case or finding", "Panes"),
+    Binding("mark.next-anywhere", ("}",), "the next of them in any pane", "Panes"),
+    Binding("mark.previous-anywhere", ("{",), "the previous of them in any pane", "Panes"),
+    Binding("search", ("/",), "search; in a list: filter", "Reading", _READING),
+    Binding("search.next", ("n",), "next match", "Reading", _READING),
+    Binding("search.previous", ("N",), "previous match", "Reading", _READING),
+    Binding("split", ("|",), "diff side by side or in one column", "Panes"),
+    Binding("wrap", ("w",), "wrap long lines", "Panes"),
+    Binding("zoom", ("z",), "evidence over the whole screen", "Panes"),
+    Binding("strip.larger", ("+",), "more rows for the rubric", "Panes"),
+    Binding("strip.smaller", ("_",), "fewer rows for the rubric", "Panes"),
+    Binding("fold", ("o",), "open or close a folded part", "Panes"),
+    Binding("editor.place", ("e",), "this place in $EDITOR, read-only", "Panes"),
+    Binding("range", ("V",), "mark a range of lines", "Writing"),
+    Binding("copy.line", ("y",), "copy the line or range", "Writing"),
+    Binding("copy.place", ("Y",), "copy path:line", "Writing"),
+    Binding("score", tuple("0123456789"), "score the criterion, go to the next unscored", "Scoring"),
+    Binding("score.na", ("a",), "not applicable (asks why)", "Scoring"),
+    Binding("criterion.down", ("J",), "next criterion", "Scoring"),
+    Binding("criterion.up", ("K",), "previous criterion", "Scoring"),
+    Binding("comment", ("c",), "comment on the criterion", "Writing", short="comment"),
+    Binding("note", ("m",), "note on the line or range", "Writing", short="line note"),
+    Binding("snippet", (";",), "insert a prepared comment", "Writing", short="snippet"),
+    Binding("gates", ("x",), "gates: confirm or clear", "Scoring", short="gates"),
+    Binding("verdict", ("v",), "verdict", "Scoring", short="verdict"),
+    Binding("feedback", ("F",), "feedback for the author, in $EDITOR", "Writing"),
+    Binding("editor.text", ("E",), "the criterion's comment in $EDITOR", "Writing"),
+    Binding("undo", ("u",), "undo: an edit, then the save before it", "Scoring"),
+    Binding("redo", ("U",), "redo", "Scoring"),
+    Binding("save", ("S",), "save and go to the next item", "Item", short="save+next"),
+    Binding("run", ("R",), "re-run a stage, live", "Item", short="re-run"),
+    Binding("probe", ("P",), "run a case of one's own", "Item"),
+    Binding("item.previous", ("<",), "previous item; the draft is kept", "Item"),
+    Binding("item.next", (">",), "next item; the draft is kept", "Item"),
+    Binding("skip", ("X",), "skip the item, with a reason", "Item"),
+    Binding("flag", ("!",), "flag the item for a lead", "Item"),
+    Binding("queue", ("Q",), "the queue", "Screens"),
+    Binding("my-grades", ("H",), "my grades", "Screens", ("grading", "queue")),
+    Binding("audit", ("A",), "audit", "Screens", ("grading", "queue")),
+    Binding("open", ("Enter",), "open", "Screens", ("queue",), short="open"),
+    Binding("sort", ("s",), "sort by the next column", "Screens", ("queue",), short="sort"),
+    Binding("command", (":", "Ctrl+p"), "command line: any action by name", "Screens", ("grading", "queue")),
+    Binding("mouse", ("M",), "mouse on or off", "Screens", ("grading", "queue")),
+    Binding("redraw", ("Ctrl+l",), "draw the screen afresh", "Screens", ("grading", "queue", "help")),
+    Binding("help", ("?",), "help for here", "Screens", ("grading", "queue", "pick"), short="help"),
+    Binding("close", ("q", "Esc", "Ctrl+g"), "close, cancel or leave", "Screens", _ANYWHERE),
+    Binding("choose", ("Enter", "Space"), "choose", "Lists", ("pick",), short="choose"),
+    Binding("choose.number", tuple("123456789"), "choose by number", "Lists", ("pick",)),
+    Binding("choose.anyway", ("y",), "save what may be saved", "Lists", ("pick",)),
+    Binding("yes", ("y",), "yes", "Lists", ("question",), short="yes"),
+    Binding("no", ("n", "q", "Esc", "Ctrl+g"), "no", "Lists", ("question",), short="no"),
+    Binding("text.accept", ("Enter",), "done", "Text", ("text",), short="done"),
+    Binding("text.cancel", ("Esc", "Ctrl+g"), "cancel", "Text", ("text",), short="cancel"),
+    Binding("text.left", ("Left", "Ctrl+b"), "one character left", "Text", ("text",)),
+    Binding("text.right", ("Right", "Ctrl+f"), "one character right", "Text", ("text",)),
+    Binding("text.start", ("Home", "Ctrl+a"), "to the beginning", "Text", ("text",)),
+    Binding("text.end", ("End", "Ctrl+e"), "to the end", "Text", ("text",)),
+    Binding("text.erase", ("Backspace",), "erase the character before", "Text", ("text",)),
+    Binding("text.delete", ("Delete", "Ctrl+d"), "erase the character under the cursor", "Text", ("text",)),
+    Binding("text.erase-word", ("Ctrl+w",), "erase the word before", "Text", ("text",)),
+    Binding("text.erase-start", ("Ctrl+u",), "erase to the beginning", "Text", ("text",)),
+    Binding("text.erase-end", ("Ctrl+k",), "erase to the end", "Text", ("text",)),
+    Binding("text.complete", ("Tab",), "complete", "Text", ("text",)),
+    Binding("text.editor", ("Ctrl+o",), "go on in $EDITOR", "Text", ("text",), short="$EDITOR"),
+)  # fmt: skip
+
+_SPECIAL: Final = {
+    "Down", "Up", "Left", "Right", "PgDn", "PgUp", "Home", "End", "Space", "Tab", "Shift+Tab", "Enter", "Esc",
+    "Backspace", "Delete", "Insert",
+}  # fmt: skip
+
+# What a terminal or tmux takes for another key, or keeps for itself.
+_NEVER_ARRIVES: Final = {f"Ctrl+{letter}" for letter in "hijmsqz"}
+
+
+class KeyTableError(ValueError):
+    """A key table that cannot be used, in one sentence for the person who wrote it."""
+
+
+class KeyTable:
+    """The bindings in force: the defaults, with the keys of some actions replaced.
+
+    `rebound` maps an action to its keys, in the notation of the table; an empty list frees the action's keys.
+    With `single_letters` off no single character acts outside text (WCAG 2.1.4): the command line does.
+    Raises KeyTableError for an unknown action, a key that is not one, and a clash, naming both actions.
+    """
+
+    def __init__(self, rebound: Mapping[str, Sequence[str]] | None = None, *, single_letters: bool = True) -> None:
+        changes = dict(rebound or {})
+        known = {binding.action for binding in DEFAULTS}
+        for action, keys in changes.items():
+            if action not in known:
+                raise KeyTableError(f"keys: there is no action {action!r}; `?` lists the actions")
+            for key in keys:
+                _check(action, key)
+        self.bindings = tuple(
+            _with_keys(binding, changes.get(binding.action, binding.keys), single_letters) for binding in DEFAULTS
+        )
+        self._by_key: dict[tuple[Context, str], Binding] = {}
+        for binding in self.bindings:
+            self._add(binding)
+
+    def find(self, context: Context, key: str) -> Binding | None:
+        """What `key` does in `context`."""
+        return self._by_key.get((context, key))
+
+    def of(self, action: str) -> Binding:
+        """The binding of `action`; KeyError if there is none."""
+        return {binding.action: binding for binding in self.bindings}[action]
+
+    def within(self, context: Context) -> Iterator[Binding]:
+        """The bindings of `context`, in the order of the table."""
+        return (binding for binding in self.bindings if context in binding.contexts)
+
+    def _add(self, binding: Binding) -> None:
+        for context in binding.contexts:
+            for key in binding.keys:
+                other = self._by_key.setdefault((context, key), binding)
+                if other is not binding:
+                    raise KeyTableError(
+                        f"keys: {key} is asked to do both {other.action!r} and {binding.action!r} "
+                        f"(in {context}); give one of them another key"
+                    )
+
+
+def _with_keys(binding: Binding, keys: Sequence[str], single_letters: bool) -> Binding:
+    kept = keys if single_letters else [key for key in keys if len(key) > 1]
+    return replace(binding, keys=tuple(kept))
+
+
+def _check(action: str, key: str) -> None:
+    control = key.startswith("Ctrl+") and len(key) == 6 and key[5].islower()
+    if not (control or key in _SPECIAL or (len(key) == 1 and key.isprintable() and key != " ")):
+        raise KeyTableError(
+            f"keys: {key!r} for {action!r} is no key; write one character, Ctrl+letter, "
+            f"or one of {', '.join(sorted(_SPECIAL))}"
+        )
+    if key in _NEVER_ARRIVES:
+        raise KeyTableError(f"keys: {key} for {action!r} does not arrive through every terminal; choose another")
+
+
+_TEXTUAL_NAMES: Final = {
+    "pagedown": "PgDn",
+    "pageup": "PgUp",
+    "escape": "Esc",
+    "shift+tab": "Shift+Tab",
+    "space": "Space",
+}
+
+
+def notation(key: str, character: str | None) -> str:
+    """A key as the table writes it, from Textual's name for it and the character it makes, if any."""
+    if character and len(character) == 1 and character.isprintable() and character != " ":
+        return character
+    if key in _TEXTUAL_NAMES:
+        return _TEXTUAL_NAMES[key]
+    if key.startswith("ctrl+"):
+        return f"Ctrl+{key[5:]}"
+    return key.capitalize()

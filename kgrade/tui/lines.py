@@ -1,0 +1,206 @@
+"""What the line view shows: rows with random access, made when looked at. Nothing here knows a terminal."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Final, Literal, NamedTuple, Protocol
+
+from kgrade.tui.text import decoded
+
+_BLOCK: Final = 1 << 14
+_FOUND_AT_ONCE: Final = 1024
+_LONGEST: Final = 100_000
+"""Characters of one line that are shown."""
+
+
+class Span(NamedTuple):
+    """A piece of a row. `text` may be hostile, the view makes it safe; `style` is a name of `palette`."""
+
+    text: str
+    style: str = ""
+
+
+class Place(NamedTuple):
+    """A line of a file that a note can be anchored to or an editor opened at. `line` counts from 1."""
+
+    path: str
+    line: int
+    side: Literal["old", "new"] = "new"
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One line of the evidence.
+
+    `gutter` (line numbers) stands still when the text moves sideways and goes on narrow screens; `aside`
+    stands at the right edge. `base` is the style of the whole row. `mark` says what `]` and `[` find here: a
+    hunk, an error, a failed case, a finding. `sign` is one character that is always shown, such as ``m`` for
+    a note. `fold` holds the rows that `o` opens below this one. `beside` is the right half of a split row.
+    """
+
+    spans: tuple[Span, ...] = ()
+    gutter: tuple[Span, ...] = ()
+    aside: tuple[Span, ...] = ()
+    base: str = ""
+    place: Place | None = None
+    mark: str = ""
+    sign: str = ""
+    fold: Lines | None = None
+    beside: Row | None = None
+
+    @property
+    def text(self) -> str:
+        """The row without its gutter, as searched and copied."""
+        return "".join(span.text for span in self.spans)
+
+
+def row(text: str, style: str = "", *, mark: str = "", place: Place | None = None) -> Row:
+    """A row of one span."""
+    return Row(spans=(Span(text, style),), mark=mark, place=place)
+
+
+class Lines(Protocol):
+    """Rows by number. Both methods are called while drawing, so they must be quick for any index."""
+
+    def __len__(self) -> int: ...
+
+    def __getitem__(self, index: int, /) -> Row: ...
+
+    @property
+    def marks(self) -> Sequence[int]:
+        """The numbers of the rows with a `mark`, ascending."""
+
+    def find(self, needle: str) -> Iterator[int | None]:
+        """The rows that hold `needle`, ascending; None now and then, where a search may pause."""
+
+
+class Rows:
+    """Rows that are there already."""
+
+    def __init__(self, rows: Sequence[Row]) -> None:
+        self._rows = rows
+        self._marks = [index for index, row in enumerate(rows) if row.mark]
+
+    def __len__(self) -> int:
+        return len(self._rows)
+
+    def __getitem__(self, index: int, /) -> Row:
+        return self._rows[index]
+
+    @property
+    def marks(self) -> Sequence[int]:
+        """The numbers of the rows with a mark."""
+        return self._marks
+
+    def find(self, needle: str) -> Iterator[int | None]:
+        """Rows that hold `needle`; see `Lines.find`."""
+        return _found_in(self, needle)
+
+
+def message(*lines: str) -> Rows:
+    """An empty state: what is not there and why, then what to do next."""
+    return Rows([row(line, "" if index == 0 else "dim") for index, line in enumerate(lines)])
+
+
+class LazyRows:
+    """`count` rows, each made by `make(number)` when it is looked at.
+
+    `find` searches what the rows are made from, where that is quicker than making them all.
+    """
+
+    def __init__(
+        self,
+        count: int,
+        make: Callable[[int], Row],
+        marks: Sequence[int] = (),
+        find: Callable[[str], Iterator[int | None]] | None = None,
+    ) -> None:
+        self._count = count
+        self._make = make
+        self._marks = marks
+        self._find = find
+
+    def __len__(self) -> int:
+        return self._count
+
+    def __getitem__(self, index: int, /) -> Row:
+        return self._make(index)
+
+    @property
+    def marks(self) -> Sequence[int]:
+        """The numbers of the rows with a mark, as given."""
+        return self._marks
+
+    def find(self, needle: str) -> Iterator[int | None]:
+        """Rows that hold `needle`; see `Lines.find`."""
+        return self._find(needle) if self._find else _found_in(self, needle)
+
+
+def holds(text: str, needle: str) -> bool:
+    """Whether `text` holds `needle`; capitals count only if `needle` has some."""
+    return needle in (text.lower() if needle == needle.lower() else text)
+
+
+def _found_in(lines: Lines, needle: str) -> Iterator[int | None]:
+    for index in range(len(lines)):
+        if holds(lines[index].text, needle):
+            yield index
+        if index % _FOUND_AT_ONCE == _FOUND_AT_ONCE - 1:
+            yield None
+
+
+class SourceText:
+    """The lines of a file's bytes, found when asked for: a million lines open at once.
+
+    Only the number of newlines before each block of the data is kept.
+    """
+
+    def __init__(self, data: bytes) -> None:
+        self._data = data
+        self._before = [0]
+        """Newlines before each block."""
+        for start in range(0, len(data), _BLOCK):
+            self._before.append(self._before[-1] + data[start : start + _BLOCK].count(b"\n"))
+        self._count = self._before[-1] + (bool(data) and not data.endswith(b"\n"))
+
+    def __len__(self) -> int:
+        return self._count
+
+    def __getitem__(self, index: int, /) -> str:
+        """Line `index` without its end; past 100,000 characters only how many more there are."""
+        return self.window(index, index + 1)[0]
+
+    def window(self, start: int, stop: int) -> list[str]:
+        """Lines `start` to `stop` (not included); IndexError outside the text."""
+        if not 0 <= start < stop <= self._count:
+            raise IndexError(f"lines {start} to {stop} of {self._count}")
+        begin, end = self._offset(start), self._offset(stop)
+        raw = self._data[begin:end].split(b"\n")[: stop - start]
+        return [_shown(line) for line in raw]
+
+    def find(self, needle: str) -> Iterator[int | None]:
+        """Numbers of the lines that hold `needle`; see `Lines.find`."""
+        for start in range(0, self._count, _FOUND_AT_ONCE):
+            for index, line in enumerate(self.window(start, min(start + _FOUND_AT_ONCE, self._count)), start):
+                if holds(line, needle):
+                    yield index
+            yield None
+
+    def _offset(self, line: int) -> int:
+        """Where line `line` begins; the end of the data for the line after the last."""
+        if line == 0:
+            return 0
+        block = bisect_right(self._before, line - 1) - 1
+        if block >= len(self._before) - 1:
+            return len(self._data)
+        position = block * _BLOCK - 1
+        for _ in range(line - self._before[block]):
+            position = self._data.find(b"\n", position + 1)
+        return position + 1
+
+
+def _shown(line: bytes) -> str:
+    text = decoded(line)
+    return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}⟨{len(text) - _LONGEST} more characters⟩"

@@ -1,0 +1,47 @@
+"""What a pane gives to the screen: its lines and the few characters of its tab."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final, NamedTuple
+
+from kgrade.tui.lines import Lines
+
+
+class Glance(NamedTuple):
+    """The state of a pane in its tab, such as ``47/48✗``; `style` only underlines what the text says."""
+
+    text: str = ""
+    style: str = ""
+
+
+NOTHING_TO_SAY: Final = Glance()
+
+
+@dataclass(frozen=True, slots=True)
+class Pane:
+    """One kind of evidence about one item. `split` is the same side by side, for 150 columns and more."""
+
+    lines: Lines
+    glance: Glance = NOTHING_TO_SAY
+    split: Lines | None = None
+
+
+class Tab(NamedTuple):
+    """A pane's place in the tab line; the action that opens it is ``pane.<id>`` in the key table."""
+
+    id: str
+    title: str
+
+
+TABS: Final = (
+    Tab("task", "task"),
+    Tab("diff", "diff"),
+    Tab("source", "source"),
+    Tab("build", "build"),
+    Tab("tests", "tests"),
+    Tab("performance", "perf"),
+    Tab("profile", "profile"),
+    Tab("findings", "find"),
+    Tab("history", "log"),
+)

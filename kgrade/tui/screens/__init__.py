@@ -1,0 +1,1 @@
+"""The stage and the pages that are played on it."""

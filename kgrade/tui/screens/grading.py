@@ -1,0 +1,345 @@
+"""The grading page: one item, its evidence, its sheet, until it is saved and the next one is there."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from typing import Final
+
+from kgrade.desk.desk import Desk, Saved
+from kgrade.desk.people import Moved
+from kgrade.desk.sitting import Sitting
+from kgrade.records.slugs import ItemId
+from kgrade.repository.order import EmptyQueue
+from kgrade.tui.contexts import Option, PickContext, QuestionContext, TextContext
+from kgrade.tui.keys import Context
+from kgrade.tui.lines import message
+from kgrade.tui.screens.help import HelpPage
+from kgrade.tui.screens.notes import Notes
+from kgrade.tui.screens.panes import PaneMaker, PaneSet
+from kgrade.tui.screens.reading import Deeds, reading_deeds
+from kgrade.tui.screens.scoring import Scoring
+from kgrade.tui.screens.stage import Stage
+from kgrade.tui.screens.trouble import TROUBLE, sentence
+from kgrade.tui.sheet_view import rubric_view, status_of
+from kgrade.tui.text_entry import TextEntry
+from kgrade.tui.widgets.rubric import RubricView
+from kgrade.tui.widgets.status import Status
+
+_PAUSE_S: Final = 60.0
+"""Seconds without a key after which nobody is thought to work on the item."""
+
+_WITHOUT_ITEM: Final = frozenset(
+    ["help", "close", "command", "mouse", "redraw", "queue", "my-grades", "audit", "item.next", "item.previous"]
+)
+
+
+class GradingPage:
+    """Plays on the stage. What it cannot do now it says in `why_not`, for the message line and the help."""
+
+    context: Context = "grading"
+
+    def __init__(self, stage: Stage, desk: Desk, makers: Mapping[str, PaneMaker]) -> None:
+        self._stage = stage
+        self._desk = desk
+        self._panes = PaneSet(stage, makers)
+        self._scoring: Scoring | None = None
+        self._notes: Notes | None = None
+        self._last_key = time.monotonic()
+        self._without_item: Deeds = {**reading_deeds(stage), **self._page_deeds()}
+        self._deeds: Deeds = self._without_item
+        stage.set_parts(rubric=True)
+        stage.dispatcher.open(self)
+
+    # Items
+
+    def open_next(self, after: ItemId | None = None) -> None:
+        """Open the next item, or say why the queue is empty."""
+        try:
+            found = self._desk.next(after)
+        except TROUBLE as why:
+            self._stage.say(sentence(why), "bad")
+            return
+        if isinstance(found, ItemId):
+            self.open(found)
+        else:
+            self._show_empty(found)
+
+    def open(self, item: ItemId) -> None:
+        """Open `item`; if it cannot be read its faults are shown and the page stays as it was."""
+        try:
+            sitting = self._desk.sit(item)
+        except TROUBLE as why:
+            self._stage.say(sentence(why), "bad")
+            return
+        self._take(sitting)
+
+    def _take(self, sitting: Sitting) -> None:
+        if self._scoring is not None:
+            self._scoring.sitting.close()
+        self._last_key = time.monotonic()
+        self._scoring = Scoring(self._stage, sitting, self._edited)
+        self._notes = Notes(self._stage, self._scoring)
+        self._deeds = {**self._without_item, **self._item_deeds(self._scoring, self._notes)}
+        self._panes.set_item(sitting.item, sitting.sheet)
+        self._stage.say(sitting.status_note)
+        self.draw()
+
+    def _show_empty(self, empty: EmptyQueue) -> None:
+        self._scoring = self._notes = None
+        self._deeds = self._without_item
+        self._panes.clear()
+        self._stage.view.show(message("Nothing is left to grade.", *empty.reasons, empty.hint))
+        self.draw()
+
+    # Drawing
+
+    def draw(self) -> None:
+        """Bring status, tabs and strip in line with the sitting; what did not change is not drawn."""
+        stage = self._stage
+        stage.tabs.show(self._panes.tabs(stage.dispatcher.table))
+        if self._scoring is None:
+            stage.status.show(Status(item="kgrade"))
+            stage.strip.show(RubricView(title="no item is open"))
+            return
+        clock = time.strftime("%H:%M")
+        stage.status.show(status_of(self._scoring.sitting, self._desk.progress(), clock))
+        stage.strip.show(rubric_view(self._scoring.sitting, self._scoring.focus))
+
+    def _edited(self) -> None:
+        scoring = self._scoring
+        if scoring is not None:
+            self._panes.update(scoring.sitting.item, scoring.sitting.sheet)
+        self.draw()
+
+    # The dispatcher's side
+
+    def why_not(self, action: str) -> str | None:
+        """Why `action` cannot be done now."""
+        if self._scoring is None or self._notes is None:
+            known = action in self._without_item
+            return None if known else "no item is open" if action not in _WITHOUT_ITEM else "not in this version yet"
+        if action not in self._deeds:
+            return "not in this version yet"
+        if action == "note":
+            return self._notes.why_no_note()
+        if action == "editor.place":
+            return self._notes.why_no_place()
+        if action == "snippet":
+            return self._scoring.why_no_snippet()
+        return None
+
+    def perform(self, action: str, key: str) -> None:
+        """Do it."""
+        if self._scoring is not None:
+            now = time.monotonic()
+            self._scoring.sitting.add_active(min(now - self._last_key, _PAUSE_S))
+            self._last_key = now
+        self._deeds[action](key)
+
+    def typed(self, text: str) -> None:
+        """Nothing is typed here; a text has a context of its own."""
+
+    # Deeds
+
+    def _page_deeds(self) -> Deeds:
+        stage = self._stage
+        return {
+            "help": lambda key: HelpPage(stage, self),
+            "command": lambda key: self._command(),
+            "redraw": lambda key: stage.draw_afresh(),
+            "mouse": lambda key: stage.toggle_mouse(),
+            "close": lambda key: self._leave(),
+            "item.next": lambda key: self._neighbour(1),
+            "item.previous": lambda key: self._neighbour(-1),
+        }
+
+    def _item_deeds(self, scoring: Scoring, notes: Notes) -> Deeds:
+        stage, panes, table = self._stage, self._panes, self._stage.dispatcher.table
+        view = stage.view
+        score_keys = table.of("score").keys
+        shown = {f"pane.{name}": lambda key, name=name: self._show_pane(name) for name in panes.names}
+        return {
+            **shown,
+            "pane.next": lambda key: self._show_pane(panes.after(1)),
+            "pane.previous": lambda key: self._show_pane(panes.after(-1)),
+            "mark.next": lambda key: self._mark(1),
+            "mark.previous": lambda key: self._mark(-1),
+            "mark.next-anywhere": lambda key: self._mark_anywhere(1),
+            "mark.previous-anywhere": lambda key: self._mark_anywhere(-1),
+            "split": lambda key: stage.say(panes.toggle_split() or ""),
+            "wrap": lambda key: stage.say("long lines are wrapped" if view.toggle_wrap() else "long lines are cut"),
+            "zoom": lambda key: stage.zoom(),
+            "strip.larger": lambda key: stage.enlarge_strip(1),
+            "strip.smaller": lambda key: stage.enlarge_strip(-1),
+            "fold": lambda key: self._fold(),
+            "range": lambda key: stage.say("range: move, then m or y" if view.toggle_range() else ""),
+            "copy.line": lambda key: notes.copy_lines(),
+            "copy.place": lambda key: notes.copy_place(),
+            "editor.place": lambda key: notes.look(),
+            "score": lambda key: scoring.score(score_keys.index(key)),
+            "score.na": lambda key: scoring.not_applicable(),
+            "criterion.down": lambda key: scoring.move_focus(1),
+            "criterion.up": lambda key: scoring.move_focus(-1),
+            "comment": lambda key: scoring.comment(),
+            "note": lambda key: notes.note(),
+            "snippet": lambda key: scoring.snippet(),
+            "gates": lambda key: scoring.gates(),
+            "verdict": lambda key: scoring.verdict(),
+            "feedback": lambda key: scoring.feedback(),
+            "editor.text": lambda key: scoring.comment_outside(),
+            "flag": lambda key: scoring.flag(),
+            "undo": lambda key: self._undo(scoring.sitting),
+            "redo": lambda key: self._redo(scoring.sitting),
+            "save": lambda key: self._save(scoring),
+            "skip": lambda key: self._skip(scoring.sitting),
+        }
+
+    def _show_pane(self, name: str) -> None:
+        self._panes.show(name)
+        self._stage.say("")
+        self.draw()
+
+    def _mark(self, step: int) -> None:
+        if not self._stage.view.next_mark(step):
+            self._stage.say("no further mark in this pane" if step > 0 else "no mark before this in this pane")
+
+    def _fold(self) -> None:
+        if not self._stage.view.toggle_fold():
+            self._stage.say("nothing is folded here")
+
+    def _mark_anywhere(self, step: int) -> None:
+        if not self._panes.next_mark(step):
+            self._stage.say("no pane has a mark")
+        self.draw()
+
+    def _neighbour(self, step: int) -> None:
+        here = self._scoring.sitting.item.id if self._scoring else None
+        if here is None:
+            self.open_next()
+            return
+        there = self._desk.neighbour(here, step)
+        if there is None:
+            self._stage.say("this is the last item" if step > 0 else "this is the first item")
+        else:
+            self.open(there)
+
+    def _undo(self, sitting: Sitting) -> None:
+        told = sitting.undo()
+        if told is not None:
+            self._stage.say(told)
+            self._edited()
+        elif sitting.status == "Draft":
+            self._stage.say("nothing is left to undo")
+        else:
+            question = "take the save before this back, by a new commit, and reopen it as a draft?"
+            QuestionContext(self._stage, question, self._take_back)
+
+    def _take_back(self) -> None:
+        try:
+            reopened = self._desk.take_back()
+        except TROUBLE as why:
+            self._stage.say(sentence(why), "bad")
+            return
+        if reopened is None:
+            self._stage.say("there is no save to take back")
+        else:
+            self._take(reopened)
+
+    def _redo(self, sitting: Sitting) -> None:
+        told = sitting.redo()
+        self._stage.say(told or "nothing was undone")
+        self._edited()
+
+    def _skip(self, sitting: Sitting) -> None:
+        def done(reason: str) -> None:
+            if not reason.strip():
+                self._stage.say("skipping needs a reason; nothing was changed", "warn")
+                return
+            try:
+                self._desk.skip(sitting.item.id, reason.strip())
+            except TROUBLE as why:
+                self._stage.say(sentence(why), "bad")
+                return
+            self.open_next(sitting.item.id)
+
+        TextContext(self._stage, TextEntry(f"why {sitting.item.id} is skipped"), done)
+
+    def _command(self) -> None:
+        actions = [binding.action for binding in self._stage.dispatcher.table.within(self.context)]
+
+        def done(action: str) -> None:
+            if action.strip() in actions:
+                self._stage.dispatcher.act(action.strip(), "")
+            elif action.strip():
+                self._stage.say(f"there is no action {action.strip()!r}; Tab completes, ? lists them", "warn")
+
+        TextContext(self._stage, TextEntry(":"), done, options=actions)
+
+    def _leave(self) -> None:
+        if self._stage.view.needle:
+            self._stage.view.search("")
+            self._stage.say("")
+            return
+        sitting = self._scoring.sitting if self._scoring else None
+        if sitting is None or sitting.status in ("Untouched", "Pushed"):
+            self._stage.application.exit(0)
+            return
+        state = "the draft is kept on this machine" if sitting.status == "Draft" else "not pushed yet"
+        QuestionContext(self._stage, f"leave? {state}", lambda: self._stage.application.exit(0))
+
+    # Saving
+
+    def _save(self, scoring: Scoring, *, anyway: bool = False, still_valid: bool = False) -> None:
+        missing = scoring.sitting.result().missing
+        if missing and not anyway:
+            options = [Option(place, sentence) for place, sentence in missing]
+            title = "not saved yet: Enter goes there, y saves what may be saved"
+            PickContext(
+                self._stage, title, lambda: options, scoring.go_to, anyway=lambda: self._save(scoring, anyway=True)
+            )
+            return
+        self._stage.say("saving…")
+        self._stage.dispatcher.hold(ignoring="save")
+        self._stage.run_worker(lambda: self._saving(scoring, anyway, still_valid), thread=True)
+
+    def _saving(self, scoring: Scoring, anyway: bool, still_valid: bool) -> None:
+        """In a thread: commits take a moment and a push takes as long as the network does."""
+        application = self._stage.application
+        try:
+            saved = self._desk.save(scoring.sitting, anyway=anyway, still_valid=still_valid)
+            standing = self._desk.standing(saved.item)[0]
+        except Moved as moved:
+            application.call_from_thread(self._moved, scoring, anyway, moved)
+        except TROUBLE as why:
+            application.call_from_thread(self._not_saved, sentence(why))
+        else:
+            application.call_from_thread(self._saved, saved, standing)
+
+    def _saved(self, saved: Saved, standing: str) -> None:
+        self.open_next()
+        self.sync()
+        self._stage.say("; ".join([f"{saved.item}: {standing}", *saved.notes]), "good")
+        self._stage.dispatcher.release()
+
+    def sync(self) -> None:
+        """Send what waits, in a thread; the status line says what came of it."""
+        self._stage.run_worker(self._syncing, thread=True, exclusive=True, group="sync")
+
+    def _syncing(self) -> None:
+        application = self._stage.application
+        try:
+            self._desk.sync()
+        except TROUBLE as why:
+            application.call_from_thread(self._stage.say, sentence(why), "bad")
+        application.call_from_thread(self.draw)
+
+    def _moved(self, scoring: Scoring, anyway: bool, moved: Moved) -> None:
+        self._stage.dispatcher.release()
+        question = f"{', '.join(moved.what)} changed while this was open; is the grade still valid?"
+        QuestionContext(self._stage, question, lambda: self._save(scoring, anyway=anyway, still_valid=True))
+
+    def _not_saved(self, why: str) -> None:
+        self._stage.say(why, "bad")
+        self.draw()
+        self._stage.dispatcher.release()

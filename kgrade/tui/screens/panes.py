@@ -1,0 +1,129 @@
+"""The nine panes of an item in one line view, each left and found again where one was."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+from kgrade.desk.item import Item
+from kgrade.desk.sheet import Sheet
+from kgrade.tui.keys import KeyTable
+from kgrade.tui.lines import Lines, message
+from kgrade.tui.opened import Opened
+from kgrade.tui.pane import TABS, Pane
+from kgrade.tui.screens.stage import Stage
+from kgrade.tui.widgets.lines import Position
+from kgrade.tui.widgets.tabs import TabState
+
+PaneMaker = Callable[[Item, Sheet], Pane]
+
+_SPLIT_FROM = 150
+"""Columns from which a diff stands side by side unless asked otherwise."""
+
+_NO_ITEM = Pane(message("no item is open", "Q shows the queue"))
+
+
+class PaneSet:
+    """The panes of the open item, made by `makers`; `open` is the id of the one that is shown."""
+
+    def __init__(self, stage: Stage, makers: Mapping[str, PaneMaker], first: str = "diff") -> None:
+        self._stage = stage
+        self._makers = makers
+        self._panes: dict[str, Pane] = {}
+        self._positions: dict[str, Position] = {}
+        self._split: bool | None = None
+        self.open = first
+
+    def set_item(self, item: Item, sheet: Sheet) -> None:
+        """Show another item, in the pane that was open, from its beginning."""
+        self._positions.clear()
+        self._make(item, sheet)
+        self.show(self.open)
+
+    def update(self, item: Item, sheet: Sheet) -> None:
+        """Show what an edit changed, such as a note, without moving."""
+        self._keep()
+        self._make(item, sheet)
+        self._positions = {name: _moved(position, self._lines(name)) for name, position in self._positions.items()}
+        self.show(self.open)
+
+    def clear(self) -> None:
+        """Show no item."""
+        self._panes.clear()
+        self._positions.clear()
+
+    def show(self, name: str) -> None:
+        """Show the pane `name` as it was left."""
+        if name != self.open:
+            self._keep()
+        self.open = name
+        position = self._positions.get(name)
+        if position is None:
+            self._stage.view.show(self._lines(name))
+        else:
+            self._stage.view.resume(position)
+
+    @property
+    def names(self) -> list[str]:
+        """The ids of the panes, in their order."""
+        return [tab.id for tab in TABS]
+
+    def after(self, step: int) -> str:
+        """The id of the pane `step` places on, round the end."""
+        return self.names[(self.names.index(self.open) + step) % len(self.names)]
+
+    def next_mark(self, step: int) -> bool:
+        """Go to the next mark in any pane, from here round; False if there is none in another pane either."""
+        if self._stage.view.next_mark(step):
+            return True
+        for distance in range(1, len(self.names) + 1):
+            name = self.after(step * distance)
+            marks = self._lines(name).marks
+            if marks:
+                self.show(name)
+                self._stage.view.go_to_mark(0 if step > 0 else -1)
+                return True
+        return False
+
+    def toggle_split(self) -> str | None:
+        """Show the open pane side by side, or in one column; return why it cannot be, if it cannot."""
+        if self._pane(self.open).split is None:
+            return "this pane has one side only"
+        self._split = not self._is_split()
+        self._positions.pop(self.open, None)
+        self._stage.view.show(self._lines(self.open))
+        return None
+
+    def tabs(self, table: KeyTable) -> tuple[TabState, ...]:
+        """The tab line."""
+        return tuple(
+            TabState(
+                (table.of(f"pane.{tab.id}").keys or ("",))[0],
+                tab.title,
+                self._pane(tab.id).glance,
+                tab.id == self.open,
+            )
+            for tab in TABS
+        )
+
+    def _make(self, item: Item, sheet: Sheet) -> None:
+        self._panes = {name: make(item, sheet) for name, make in self._makers.items()}
+
+    def _pane(self, name: str) -> Pane:
+        return self._panes.get(name, _NO_ITEM)
+
+    def _lines(self, name: str) -> Lines:
+        pane = self._pane(name)
+        return pane.split if pane.split is not None and self._is_split() else pane.lines
+
+    def _is_split(self) -> bool:
+        return self._stage.size.width >= _SPLIT_FROM if self._split is None else self._split
+
+    def _keep(self) -> None:
+        if self._panes:
+            self._positions[self.open] = self._stage.view.position
+
+
+def _moved(position: Position, lines: Lines) -> Position:
+    """The same place in lines made anew; folds are closed."""
+    last = max(0, len(lines) - 1)
+    return Position(Opened(lines), min(position.cursor, last), min(position.top, last), position.x)

@@ -1,0 +1,177 @@
+"""The deeds on the sheet: scores, comments, gates, verdict, feedback."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import msgspec
+
+from kgrade.desk.sheet import Field
+from kgrade.desk.sitting import Sitting
+from kgrade.records.grade import GateAnswer, Score
+from kgrade.records.rubric import Criterion
+from kgrade.tui.contexts import Option, PickContext, TextContext
+from kgrade.tui.screens.stage import Stage
+from kgrade.tui.screens.trouble import TROUBLE, sentence
+from kgrade.tui.sheet_view import gate_sign, score_sign
+from kgrade.tui.text_entry import TextEntry
+
+
+class Scoring:
+    """Edits the sheet of one sitting. `edited` is called after each edit."""
+
+    def __init__(self, stage: Stage, sitting: Sitting, edited: Callable[[], None]) -> None:
+        self._stage = stage
+        self.sitting = sitting
+        self._edited = edited
+        self.focus = 0
+
+    @property
+    def criterion(self) -> Criterion:
+        """The criterion in focus."""
+        return self.sitting.item.rubric.criteria[self.focus]
+
+    def edit(self, field: Field, key: str, value: Any) -> None:
+        """Make an edit and say what it was."""
+        try:
+            told = self.sitting.edit(field, key, value)
+        except TROUBLE as why:
+            self._stage.say(sentence(why), "bad")
+            return
+        undo = self._stage.dispatcher.table.of("undo").keys
+        self._stage.say(f"{told}   ({undo[0]} undoes)" if undo else told)
+        self._edited()
+
+    def move_focus(self, step: int) -> None:
+        """Focus the next criterion, or the previous one; it stops at the ends."""
+        self.focus = min(max(0, self.focus + step), len(self.sitting.item.rubric.criteria) - 1)
+        self._edited()
+
+    def score(self, level: int) -> None:
+        """Give the focused criterion `level` and go to the next one without a score."""
+        rubric, criterion = self.sitting.item.rubric, self.criterion
+        if level > rubric.scale:
+            self._stage.say(f"{criterion.id} has levels 0 to {rubric.scale}", "warn")
+            return
+        comment = self._score(criterion).comment
+        self._to_next_unscored()
+        self.edit("scores", criterion.id, Score(score=level, comment=comment))
+        if level in criterion.comment_required_at and not comment:
+            self._stage.say(f"{criterion.id} at {level} needs a comment: go back with K, then c", "warn")
+
+    def not_applicable(self) -> None:
+        """Ask why the focused criterion does not apply."""
+        criterion = self.criterion
+
+        def done(reason: str) -> None:
+            if reason.strip():
+                self._to_next_unscored()
+                self.edit("scores", criterion.id, Score(na=True, comment=reason))
+            else:
+                self._stage.say("not applicable needs a reason; nothing was changed", "warn")
+
+        TextContext(self._stage, TextEntry(f"why {criterion.id} does not apply"), done)
+
+    def comment(self, text: str | None = None) -> None:
+        """Type the focused criterion's comment, starting from `text` if given."""
+        criterion = self.criterion
+        start = self._score(criterion).comment if text is None else text
+        TextContext(self._stage, TextEntry(f"{criterion.id}", start), lambda said: self._set_comment(criterion, said))
+
+    def comment_outside(self) -> None:
+        """Write the focused criterion's comment in $EDITOR."""
+        criterion = self.criterion
+        said = self._stage.edit_outside(self._score(criterion).comment)
+        if said is not None:
+            self._set_comment(criterion, said)
+
+    def snippet(self) -> None:
+        """Choose a prepared sentence and go on typing after it."""
+        criterion = self.criterion
+        texts = [each.text for each in self.sitting.item.rubric.snippets if each.criterion == criterion.id]
+        before = self._score(criterion).comment
+
+        def chosen(number: str) -> None:
+            self.comment(f"{before} {texts[int(number)]}".strip())
+
+        options = [Option(str(number), text) for number, text in enumerate(texts)]
+        PickContext(self._stage, f"snippets for {criterion.id}", lambda: options, chosen)
+
+    def why_no_snippet(self) -> str | None:
+        """Why there is none to choose."""
+        if any(each.criterion == self.criterion.id for each in self.sitting.item.rubric.snippets):
+            return None
+        return f"the rubric has no snippet for {self.criterion.id}"
+
+    def gates(self) -> None:
+        """List the gates; choosing one confirms it, then denies it, then leaves it unanswered."""
+        PickContext(self._stage, "gates: Enter confirms, again denies", self._gate_options, self._gate, stays=True)
+
+    def verdict(self) -> None:
+        """Choose the verdict."""
+        options = [Option(verdict, verdict) for verdict in self.sitting.item.rubric.verdicts]
+        PickContext(self._stage, "verdict", lambda: options, lambda verdict: self.edit("verdict", "", verdict))
+
+    def feedback(self) -> None:
+        """Write the feedback for the author in $EDITOR."""
+        said = self._stage.edit_outside(self.sitting.sheet.feedback)
+        if said is not None and said != self.sitting.sheet.feedback:
+            self.edit("feedback", "", said)
+
+    def flag(self) -> None:
+        """Flag the item for a lead, with what for; nothing typed takes the flag away."""
+        entry = TextEntry("flag for a lead", self.sitting.sheet.flagged)
+        TextContext(self._stage, entry, lambda said: self.edit("flagged", "", said.strip()))
+
+    def go_to(self, place: str) -> None:
+        """Go where something is missing: a criterion, a gate, the verdict."""
+        names = [criterion.id for criterion in self.sitting.item.rubric.criteria]
+        if place in names:
+            self.focus = names.index(place)
+            self._edited()
+        elif place == "verdict":
+            self.verdict()
+        elif self.sitting.item.rubric.gate(place):
+            self.gates()
+
+    def _score(self, criterion: Criterion) -> Score:
+        return self.sitting.sheet.scores.get(criterion.id, Score())
+
+    def _set_comment(self, criterion: Criterion, said: str) -> None:
+        score = self._score(criterion)
+        if said.strip() != score.comment:
+            value = msgspec.structs.replace(score, comment=said.strip())
+            self.edit("scores", criterion.id, None if value == Score() else value)
+
+    def _to_next_unscored(self) -> None:
+        names = [criterion.id for criterion in self.sitting.item.rubric.criteria]
+        for distance in range(1, len(names)):
+            number = (self.focus + distance) % len(names)
+            if score_sign(self.sitting.sheet.scores.get(names[number])) == ".":
+                self.focus = number
+                return
+
+    def _gate_options(self) -> list[Option]:
+        options = []
+        for gate in self.sitting.item.rubric.gates:
+            answer = self.sitting.sheet.gates.get(gate.id)
+            denied = answer is not None and not answer.confirmed
+            sign = "-" if denied else gate_sign(self.sitting, gate.id)
+            said = answer.comment if answer else self.sitting.item.suggestions.get(gate.id, "")
+            options.append(Option(gate.id, f"({sign}) {gate.id}: {gate.title}", said))
+        return options
+
+    def _gate(self, gate: str) -> None:
+        answer = self.sitting.sheet.gates.get(gate)
+        if answer is None:
+            entry = TextEntry(f"why {gate} holds", self.sitting.item.suggestions.get(gate, ""))
+            TextContext(
+                self._stage,
+                entry,
+                lambda said: self.edit("gates", gate, GateAnswer(confirmed=True, comment=said.strip())),
+            )
+        elif answer.confirmed:
+            self.edit("gates", gate, GateAnswer(confirmed=False))
+        else:
+            self.edit("gates", gate, None)

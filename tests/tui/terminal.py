@@ -1,0 +1,183 @@
+"""A program in a real pseudo-terminal, and the screen it makes, for tests."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import pty
+import re
+import select
+import signal
+import struct
+import termios
+import time
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import pyte
+
+# pyte takes the private parameters of key protocols and mode queries for text.
+_NOT_FOR_PYTE = re.compile(rb"\x1b\[[<>=][0-9;]*[a-zA-Z]|\x1b\[\?[0-9;]*\$p")
+
+
+class _Screen(pyte.Screen):
+    """pyte's screen with two faults mended: how rows move, and where freeing a region leaves the cursor."""
+
+    def insert_lines(self, count: int | None = None) -> None:
+        self._move_rows(-(count or 1))
+
+    def delete_lines(self, count: int | None = None) -> None:
+        self._move_rows(count or 1)
+
+    def set_margins(self, top: int | None = None, bottom: int | None = None) -> None:
+        super().set_margins(top, bottom)
+        self.cursor_position()
+
+    def _move_rows(self, lines: int) -> None:
+        top, bottom = self.margins or (0, self.lines - 1)
+        if not top <= self.cursor.y <= bottom:
+            return
+        rows = {y: self.buffer.pop(y) for y in range(self.cursor.y, bottom + 1) if y in self.buffer}
+        for y, row in rows.items():
+            if self.cursor.y <= y - lines <= bottom:
+                self.buffer[y - lines] = row
+        self.carriage_return()
+
+
+class Emulator:
+    """What a terminal shows after the bytes fed to it."""
+
+    def __init__(self, width: int, height: int) -> None:
+        self._screen = _Screen(width, height)
+        self._stream = pyte.ByteStream(self._screen)
+
+    def feed(self, data: bytes | str) -> None:
+        raw = data.encode() if isinstance(data, str) else data
+        self._stream.feed(_NOT_FOR_PYTE.sub(b"", raw))
+
+    def resize(self, width: int, height: int) -> None:
+        self._screen.resize(height, width)
+
+    @property
+    def lines(self) -> list[str]:
+        return ["".join(cell.data for cell in row).rstrip() for row in self.cells()]
+
+    @property
+    def cursor(self) -> tuple[int, int]:
+        return self._screen.cursor.y, self._screen.cursor.x
+
+    @property
+    def cursor_hidden(self) -> bool:
+        return bool(self._screen.cursor.hidden)
+
+    def cells(self) -> list[list[Any]]:
+        """Every cell with its attributes, row by row."""
+        screen = self._screen
+        return [[screen.buffer[y][x] for x in range(screen.columns)] for y in range(screen.lines)]
+
+
+class Terminal:
+    """`argv` in a pseudo-terminal of `width` by `height`. Use as a context manager."""
+
+    def __init__(
+        self,
+        argv: Sequence[str],
+        *,
+        width: int = 80,
+        height: int = 24,
+        env: Mapping[str, str] | None = None,
+        cwd: Path | None = None,
+    ) -> None:
+        self._emulator = Emulator(width, height)
+        self._partial = b""
+        self.received = 0
+        """Bytes that the program has sent so far."""
+        environment = {
+            key: value for key, value in os.environ.items() if key not in ("LINES", "COLUMNS", "NO_COLOR", "CI")
+        }
+        environment |= {"TERM": "xterm-256color", "COLORTERM": "truecolor", **(env or {})}
+        self.pid, self._fd = pty.fork()
+        if self.pid == 0:
+            if cwd:
+                os.chdir(cwd)
+            # The program must not start before it has its size.
+            fcntl.ioctl(0, termios.TIOCSWINSZ, struct.pack("HHHH", height, width, 0, 0))
+            os.execvpe(argv[0], list(argv), environment)
+
+    def __enter__(self) -> Terminal:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def send(self, keys: str | bytes) -> None:
+        """Write all of `keys` at once, as a packet from afar would bring them."""
+        os.write(self._fd, keys.encode() if isinstance(keys, str) else keys)
+
+    def resize(self, width: int, height: int) -> None:
+        self.settle()
+        self._emulator.resize(width, height)
+        fcntl.ioctl(self._fd, termios.TIOCSWINSZ, struct.pack("HHHH", height, width, 0, 0))
+
+    def settle(self, quiet: float = 0.25, limit: float = 20.0) -> int:
+        """Read until the program has been silent for `quiet` seconds; return how many bytes came."""
+        before = self.received
+        end = time.monotonic() + limit
+        while time.monotonic() < end and self._read(quiet):
+            pass
+        return self.received - before
+
+    def wait_for(self, text: str, limit: float = 20.0) -> None:
+        """Read until `text` is on the screen."""
+        end = time.monotonic() + limit
+        while not any(text in line for line in self._emulator.lines):
+            if time.monotonic() > end:
+                raise AssertionError(f"{text!r} did not appear within {limit} s; the screen:\n{self.text}")
+            self._read(0.1)
+
+    def wait_for_exit(self, limit: float = 20.0) -> int:
+        """Read until the program ends; return its exit status."""
+        end = time.monotonic() + limit
+        while time.monotonic() < end:
+            self._read(0.05)
+            pid, status = os.waitpid(self.pid, os.WNOHANG)
+            if pid:
+                self.pid = 0
+                return os.waitstatus_to_exitcode(status)
+        raise AssertionError(f"still running after {limit} s; the screen:\n{self.text}")
+
+    @property
+    def screen(self) -> Emulator:
+        return self._emulator
+
+    @property
+    def text(self) -> str:
+        return "\n".join(self._emulator.lines)
+
+    def close(self) -> None:
+        if self.pid:
+            os.kill(self.pid, signal.SIGKILL)
+            os.waitpid(self.pid, 0)
+            self.pid = 0
+        os.close(self._fd)
+
+    def _read(self, timeout: float) -> bool:
+        ready, _, _ = select.select([self._fd], [], [], timeout)
+        if not ready:
+            return False
+        try:
+            data = os.read(self._fd, 65536)
+        except OSError:  # Linux reports the end of the program as an input error.
+            return False
+        self.received += len(data)
+        # A sequence cut by the read must reach the filter in one piece.
+        whole, escape, rest = (self._partial + data).rpartition(b"\x1b")
+        complete = re.match(rb"\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*\x07|[^\[\]]", rest) if escape else None
+        if not escape or complete:
+            self._emulator.feed(self._partial + data)
+            self._partial = b""
+        else:
+            self._emulator.feed(whole)
+            self._partial = escape + rest
+        return bool(data)

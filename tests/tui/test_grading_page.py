@@ -1,0 +1,321 @@
+"""A sitting by keys: every key reaches what the key before it opened, and edits what it says."""
+
+from __future__ import annotations
+
+import os
+import stat
+from pathlib import Path
+
+import pytest
+
+from kgrade.records.grade import GateAnswer, Score
+from kgrade.tui.keys import KeyTable
+from tests.tui.paper_desk import PaperDesk
+from tests.tui.stages import Play, play
+
+SCORED = "33333333"
+
+
+@pytest.mark.parametrize("size", [(80, 24), (100, 30), (160, 48), (60, 18)])
+def test_the_stage_fits_every_size(size: tuple[int, int]) -> None:
+    async def scene(on: Play) -> None:
+        lines = on.lines
+        assert len(lines) == size[1]
+        assert lines[0].startswith("softmax-rows/s01")
+        assert "Untouched" in lines[0]
+        assert "DIFF" in lines[1]
+        assert ("> left" if size[0] >= 150 else "> row 0 of the diff") in on.text
+        assert any(line.startswith("> numerics") for line in lines)
+        assert "verdict: -" in on.text
+        assert "help" in lines[-1]
+
+    play(scene, size=size)
+
+
+def test_all_levels_of_the_focused_criterion_stand_beside_it_on_a_wide_screen() -> None:
+    async def scene(on: Play) -> None:
+        assert all(f"│ {level} " in on.text for level in range(5))
+
+    play(scene, size=(160, 48))
+
+
+def test_a_score_goes_to_the_focused_criterion_and_on_to_the_next() -> None:
+    async def scene(on: Play) -> None:
+        await on.press("3")
+        assert on.message == "numerics . -> 3   (u undoes)"
+        assert "> benchmarking" in on.text
+        await on.press("K2")
+        assert on.message == "numerics 3 -> 2   (u undoes)"
+        assert "Draft" in on.lines[0]
+        await on.press("u")
+        assert on.desk.sittings[0].sheet.scores["numerics"].score == 3
+
+    play(scene)
+
+
+def test_text_that_arrives_with_the_key_that_opens_it_loses_nothing() -> None:
+    async def scene(on: Play) -> None:
+        on.at_once("c3 of 4 pass: S q\r2")
+        sheet = on.desk.sittings[0].sheet
+        assert sheet.scores["numerics"] == Score(score=2, comment="3 of 4 pass: S q")
+
+    play(scene)
+
+
+@pytest.mark.parametrize(
+    ("keys", "field", "expected"),
+    [
+        ("afirst\r", "scores", {"numerics": Score(na=True, comment="first")}),
+        ("x1it does not build\r", "gates", {"build": GateAnswer(confirmed=True, comment="it does not build")}),
+        ("v2", "verdict", "revise"),
+        ("!why\r", "flagged", "why"),
+        (":verdict\r1", "verdict", "accept"),
+        ("c1\x1b", "scores", {}),
+        ("J4", "scores", {"benchmarking": Score(score=4)}),
+    ],
+)
+def test_two_key_paths_in_one_packet(keys: str, field: str, expected: object) -> None:
+    async def scene(on: Play) -> None:
+        on.at_once(keys)
+        assert getattr(on.desk.sittings[0].sheet, field) == expected
+
+    play(scene)
+
+
+def test_a_line_note_is_anchored_to_its_lines() -> None:
+    async def scene(on: Play) -> None:
+        on.at_once("sjjjVjmmask is missing\r")
+        note = on.desk.sittings[0].sheet.comments["1"]
+        assert (note.path, note.lines, note.side, note.text) == ("solution/kernel.py", (4, 5), "new", "mask is missing")
+        assert note.criterion == "numerics"
+        await on.settled()
+        assert " m  4 " in on.text
+        await on.press("dm")
+        assert "a note needs a line" in on.message
+
+    play(scene)
+
+
+def test_a_gate_that_the_evidence_suggests_is_confirmed_then_denied_then_left_open() -> None:
+    async def scene(on: Play) -> None:
+        assert "wrong-result?" in on.text
+        await on.press("x2\r")
+        gates = on.desk.sittings[0].sheet.gates
+        assert gates["wrong-result"] == GateAnswer(confirmed=True, comment="3 required cases fail on cpu")
+        await on.press("2")
+        assert on.desk.sittings[0].sheet.gates["wrong-result"].confirmed is False
+        await on.press("2q")
+        assert on.desk.sittings[0].sheet.gates == {}
+        assert "> row 0 of the diff" in on.text
+
+    play(scene)
+
+
+def test_a_snippet_is_put_in_the_comment_and_typed_on() -> None:
+    async def scene(on: Play) -> None:
+        on.at_once(";1 And more.\r")
+        snippet = next(each.text for each in on.desk.sittings[0].item.rubric.snippets if each.criterion == "numerics")
+        assert on.desk.sittings[0].sheet.scores["numerics"].comment == f"{snippet} And more."
+
+    play(scene)
+
+
+def test_saving_waits_for_the_next_item_and_keys_after_it_belong_there() -> None:
+    async def scene(on: Play) -> None:
+        on.at_once(SCORED + "v1" + "x2\rq" + "SSS4")
+        await on.settled()
+        assert len(on.desk.saved) == 1
+        assert on.lines[0].startswith("softmax-rows/s02")
+        assert on.desk.sittings[1].sheet.scores == {"numerics": Score(score=4)}
+
+    play(scene)
+
+
+def test_saving_an_unfinished_sheet_lists_what_is_missing_and_enter_goes_there() -> None:
+    async def scene(on: Play) -> None:
+        await on.press("33S")
+        assert "scoping has no score" in on.text
+        assert not on.desk.saved
+        await on.press("\r1")
+        assert on.desk.sittings[0].sheet.scores["scoping"].score == 1
+        await on.press("Sy")
+        assert len(on.desk.saved) == 1
+
+    play(scene)
+
+
+def test_a_save_that_is_refused_says_why_and_keeps_the_item() -> None:
+    desk = PaperDesk()
+    desk.refuses = "push refused: the hook says no"
+
+    async def scene(on: Play) -> None:
+        await on.press(SCORED + "v1x2\rqS")
+        assert on.message == "push refused: the hook says no"
+        assert on.lines[0].startswith("softmax-rows/s01")
+
+    play(scene, desk=desk)
+
+
+def test_what_moved_meanwhile_is_asked_about_before_saving() -> None:
+    desk = PaperDesk()
+    desk.moved = ["task"]
+
+    async def scene(on: Play) -> None:
+        await on.press(SCORED + "v1x2\rqS")
+        assert on.message.startswith("task changed while this was open")
+        await on.press("n")
+        assert not desk.saved
+        await on.press("S")
+        await on.press("y")
+        assert len(desk.saved) == 1
+
+    play(scene, desk=desk)
+
+
+def test_undo_on_an_untouched_item_asks_and_reopens_the_save_before() -> None:
+    async def scene(on: Play) -> None:
+        await on.press(SCORED + "v1x2\rqS")
+        assert on.lines[0].startswith("softmax-rows/s02")
+        await on.press("uy")
+        assert on.lines[0].startswith("softmax-rows/s01")
+        assert not on.desk.saved
+
+    play(scene)
+
+
+def test_the_neighbours_of_an_item_are_reached_and_the_ends_said() -> None:
+    async def scene(on: Play) -> None:
+        await on.press(">")
+        assert on.lines[0].startswith("softmax-rows/s02")
+        await on.press(">")
+        assert on.message == "this is the last item"
+        await on.press("<")
+        assert on.lines[0].startswith("softmax-rows/s01")
+        assert on.desk.sittings[0].closed
+
+    play(scene)
+
+
+def test_the_queue_ends_with_its_reasons() -> None:
+    async def scene(on: Play) -> None:
+        await on.press(SCORED + "v1x2\rqS")
+        await on.press(SCORED + "v1x2\rqS")
+        assert "Nothing is left to grade." in on.text
+        assert "2 graded by you" in on.text
+        await on.press("3")
+        assert on.message == "no item is open"
+
+    play(scene)
+
+
+def test_skipping_asks_why_and_opens_the_next() -> None:
+    async def scene(on: Play) -> None:
+        await on.press("Xnot mine\r")
+        assert list(on.desk.skipped.values()) == ["not mine"]
+        assert on.lines[0].startswith("softmax-rows/s02")
+
+    play(scene)
+
+
+def test_panes_are_found_again_as_they_were_left() -> None:
+    async def scene(on: Play) -> None:
+        await on.press("jjjsGd")
+        assert "> row 3 of the diff" in on.text
+        await on.press("s")
+        assert "> 203" in on.text
+        await on.press("\t")
+        assert "BUILD" in on.lines[1]
+
+    play(scene)
+
+
+def test_marks_and_search_move_the_cursor_and_count() -> None:
+    async def scene(on: Play) -> None:
+        await on.press("]]")
+        assert "> row 60 of the diff" in on.text
+        await on.press("/row 7\r")
+        assert "> row 70 of the diff" in on.text
+        assert on.message.startswith("2/11 row 7")
+        await on.press("N")
+        assert on.message.startswith("1/11")
+
+    play(scene)
+
+
+def test_help_filters_and_says_what_is_not_possible() -> None:
+    async def scene(on: Play) -> None:
+        await on.press("?/line note\r")
+        assert "copy" not in on.text.split("numerics")[0]
+        await on.press("/note on\r")
+        assert "not now: a note needs a line" in on.text
+        await on.press("q")
+        assert "> left" in on.text
+
+    play(scene, size=(160, 48))
+
+
+def test_an_action_without_a_deed_says_so() -> None:
+    async def scene(on: Play) -> None:
+        await on.press("P")
+        assert on.message == "not in this version yet"
+
+    play(scene)
+
+
+def test_a_rebound_key_is_named_in_the_key_line_and_works() -> None:
+    async def scene(on: Play) -> None:
+        assert "Z comment" in on.lines[-1]
+        await on.press("Zhello\r")
+        assert on.desk.sittings[0].sheet.scores["numerics"].comment == "hello"
+
+    play(scene, table=KeyTable({"comment": ["Z"]}))
+
+
+def test_pasted_text_goes_into_a_text_and_nowhere_else() -> None:
+    async def scene(on: Play) -> None:
+        on.app.stage.dispatcher.paste("S33")
+        await on.settled()
+        assert on.message.startswith("pasted text is ignored here")
+        on.at_once("c")
+        on.app.stage.dispatcher.paste("two\r\nlines")
+        on.at_once("\r")
+        assert on.desk.sittings[0].sheet.scores["numerics"].comment == "two\nlines"
+
+    play(scene)
+
+
+def test_hostile_text_is_shown_as_symbols() -> None:
+    async def scene(on: Play) -> None:
+        await on.press("i")
+        assert "Write a softmax.␛[2J" in on.text
+
+    play(scene)
+
+
+def test_leaving_with_a_draft_asks_and_without_one_does_not() -> None:
+    async def scene(on: Play) -> None:
+        await on.press("3q")
+        assert "leave?" in on.message
+        await on.press("n")
+        assert on.app.return_value is None
+        await on.press("qy")
+
+    assert play(scene).return_value == 0
+
+
+def test_feedback_is_not_possible_where_the_terminal_cannot_be_handed_over() -> None:
+    async def scene(on: Play) -> None:
+        await on.press("F")
+        assert on.message == "this terminal cannot be handed to an editor"
+
+    play(scene)
+
+
+def test_a_copy_also_goes_to_a_file_that_is_named() -> None:
+    async def scene(on: Play) -> None:
+        await on.press("sjjjY")
+        path = Path(os.environ["XDG_STATE_HOME"]) / "kgrade" / "copied.txt"
+        assert path.read_text() == "solution/kernel.py:4"
+        assert stat.S_ISREG(path.stat().st_mode)
+
+    play(scene)
