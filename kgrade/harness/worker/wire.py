@@ -9,7 +9,7 @@ import socket
 from typing import Any, Dict, List, Optional
 
 PACKET_BYTES = 64 << 10
-TEXT_CHARACTERS = 12000
+TEXT_CHARACTERS = 4800  # two such texts fit into a packet even when every character must be escaped
 
 
 class Request:
@@ -43,7 +43,7 @@ class Line:
         """Send the answer to `request`."""
         message = {"nonce": request.message["nonce"], "number": request.message["number"]}
         message.update(details)
-        packet = json.dumps(message).encode()
+        packet = json.dumps(message, ensure_ascii=False).encode("utf-8", "replace")
         if len(packet) > PACKET_BYTES:
             raise ValueError("an answer of {} bytes does not fit into a packet".format(len(packet)))
         self._socket.sendall(packet)
