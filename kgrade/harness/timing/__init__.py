@@ -1,0 +1,1 @@
+"""What timing samples say, and how surely."""

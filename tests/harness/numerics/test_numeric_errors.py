@@ -1,0 +1,115 @@
+"""Errors against independent definitions: bit distance, exact fractions, sorted arrays."""
+
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as arrays
+
+from kgrade.harness.numerics.errors import (
+    HISTOGRAM_BINS,
+    Errors,
+    float_errors,
+    integer_errors,
+    spreads,
+    ulp_histogram,
+)
+from kgrade.harness.numerics.formats import FLOAT_NAMES, float_format, from_ordinals, ordinals, round_to, widen
+
+names = st.sampled_from(FLOAT_NAMES)
+
+
+def exact_ulp(value: float, name: str) -> Fraction:
+    """The gap between the two neighbours in the format that enclose |value|, found by stepping bit patterns."""
+    magnitude = abs(value)
+    nearest = round_to(np.array([min(magnitude, float_format(name).largest)]), name)
+    number = int(ordinals(nearest)[0])
+    if float(widen(nearest)[0]) > magnitude:
+        number -= 1
+    top = int(ordinals(round_to(np.array([float_format(name).largest]), name))[0])
+    number = min(number, top - 1)
+    below, above = widen(from_ordinals(np.array([number, number + 1]), name))
+    return Fraction(float(above)) - Fraction(float(below))
+
+
+@st.composite
+def pairs(draw):
+    """A format, a value of it, and a float64 reference within its finite range."""
+    name = draw(names)
+    largest = float_format(name).largest
+    inside = st.floats(min_value=-largest, max_value=largest)
+    near_zero = st.integers(-40, 40).map(lambda steps: float(widen(from_ordinals(np.array([steps]), name))[0]))
+    got = float(widen(round_to(np.array([draw(inside | near_zero)]), name))[0])
+    return name, got, draw(inside | near_zero)
+
+
+@given(pairs())
+def test_ulp_error_is_the_distance_over_the_enclosing_gap(pair):
+    name, got, ref = pair
+    found = float(float_errors(np.array([got]), np.array([ref]), float_format(name)).ulp[0])
+    expected = abs(Fraction(got) - Fraction(ref)) / exact_ulp(ref, name)
+    if expected > Fraction(2) ** 1023:
+        assert found > 2.0**1022
+    else:
+        assert abs(Fraction(found) - expected) <= expected * Fraction(1, 2**51)
+
+
+@given(names, st.integers(-200, 200), st.integers(-200, 200))
+def test_between_denormals_ulp_error_is_the_number_of_steps_across_zero(name, a, b):
+    limit = 2 ** (float_format(name).precision - 1)
+    a, b = (max(-limit, min(limit, steps)) for steps in (a, b))
+    got, ref = widen(from_ordinals(np.array([a, b]), name))
+    assert float(float_errors(np.array([got]), np.array([ref]), float_format(name)).ulp[0]) == abs(a - b)
+
+
+@given(pairs())
+def test_absolute_and_relative_errors_are_exact_to_rounding(pair):
+    name, got, ref = pair
+    errors = float_errors(np.array([got]), np.array([ref]), float_format(name))
+    distance = abs(Fraction(got) - Fraction(ref))
+    if distance <= Fraction(float_format("float64").largest):
+        assert abs(Fraction(float(errors.absolute[0])) - distance) <= distance * Fraction(1, 2**52)
+    if ref == 0:
+        assert float(errors.relative[0]) == (0.0 if got == 0 else np.inf)
+
+
+@given(st.integers(-(2**63), 2**63 - 1), st.integers(-(2**63), 2**63 - 1))
+def test_integer_distance_does_not_wrap(a, b):
+    errors = integer_errors(np.array([a]), np.array([b]))
+    assert float(errors.absolute[0]) == float(abs(a - b))
+
+
+@given(
+    arrays.arrays(np.float64, st.integers(1, 400), elements=st.floats(min_value=0, allow_nan=False)),
+    st.integers(40, 400),
+)
+@settings(deadline=None, max_examples=40)
+def test_percentiles_are_those_of_the_sorted_errors(values, block):
+    def blocks():
+        for start in range(0, values.size, block):
+            part = values[start : start + block]
+            yield Errors(part, part, part)
+
+    spread, _, _ = spreads(blocks, values.size)
+    ordered = np.sort(values)
+    for found, mille in ((spread.p50, 500), (spread.p99, 990), (spread.p999, 999)):
+        at_or_below = (ordered <= float(found)).sum()
+        assert float(found) in ordered
+        assert at_or_below * 1000 >= mille * values.size
+        assert (ordered < float(found)).sum() * 1000 < mille * values.size
+    assert float(spread.max) == ordered[-1]
+
+
+def test_no_elements_have_no_percentiles():
+    assert {spread.p50 for spread in spreads(lambda: iter(()), 0)} == {"nan"}
+
+
+@pytest.mark.parametrize(
+    ("ulp", "bin_"), [(0, 0), (0.99, 0), (1, 1), (1.99, 1), (2, 2), (4, 3), (2.0**62, 63), (2.0**900, 63), (np.inf, 63)]
+)
+def test_histogram_bins_are_powers_of_two(ulp, bin_):
+    counts = ulp_histogram(np.array([ulp], dtype=float))
+    assert counts.size == HISTOGRAM_BINS
+    assert counts.nonzero()[0].tolist() == [bin_]
