@@ -12,12 +12,14 @@ import fcntl
 import json
 import os
 import secrets
+import select
 import socket
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 PACKET_BYTES = 64 << 10
+CANCEL_S = 0.1
 SEALED = fcntl.F_SEAL_SEAL | fcntl.F_SEAL_GROW | fcntl.F_SEAL_SHRINK
 
 
@@ -27,6 +29,10 @@ class Broken(Exception):
 
 class TooLate(Exception):
     """No answer came within the time that the request allows."""
+
+
+class Cancelled(Exception):
+    """A person asked to stop."""
 
 
 class Memory:
@@ -87,8 +93,19 @@ class Channel:
         """Forget the worker's end, so that its death is seen here as the end of the line."""
         self.other.close()
 
-    def ask(self, what: str, *, within_s: float, memory: Sequence[Memory] = (), **details: Any) -> dict[str, Any]:
-        """Send one request and return its answer. Raises `TooLate` after `within_s` seconds, else `Broken`."""
+    def ask(
+        self,
+        what: str,
+        *,
+        within_s: float,
+        memory: Sequence[Memory] = (),
+        cancelled: Callable[[], bool] = lambda: False,
+        **details: Any,
+    ) -> dict[str, Any]:
+        """Send one request and return its answer.
+
+        Raises `TooLate` after `within_s` seconds, `Cancelled` soon after `cancelled()` turns true, else `Broken`.
+        """
         self._number += 1
         request = {"nonce": self._nonce, "number": self._number, "do": what, **details}
         packet = json.dumps(request, allow_nan=False).encode()
@@ -98,13 +115,22 @@ class Channel:
         try:
             self._line.settimeout(within_s)
             socket.send_fds(self._line, [packet], [piece.descriptor for piece in memory])
-            self._line.settimeout(max(deadline - time.monotonic(), 0.001))
+            self._await(what, deadline, within_s, cancelled)
             answer = self._line.recv(PACKET_BYTES + 1)
         except TimeoutError:
             raise TooLate(f"no answer to `{what}` within {within_s:g} s") from None
-        except OSError as error:
-            raise Broken(f"the worker ended before it answered `{what}` ({error.strerror})") from None
+        except OSError:
+            raise Broken(f"the worker ended before it answered `{what}`") from None
         return self._checked(answer, what)
+
+    def _await(self, what: str, deadline: float, within_s: float, cancelled: Callable[[], bool]) -> None:
+        ready = select.poll()
+        ready.register(self._line, select.POLLIN)
+        while not ready.poll(1000 * min(CANCEL_S, max(deadline - time.monotonic(), 0))):
+            if cancelled():
+                raise Cancelled(f"cancelled while waiting for `{what}`")
+            if time.monotonic() >= deadline:
+                raise TooLate(f"no answer to `{what}` within {within_s:g} s")
 
     def _checked(self, packet: bytes, what: str) -> dict[str, Any]:
         if not packet:

@@ -7,7 +7,6 @@ An address-space limit is never set (CUDA reserves far more than it uses): memor
 
 from __future__ import annotations
 
-import contextlib
 import json
 import os
 import secrets
@@ -120,14 +119,23 @@ class Shut:
     output: dict[str, bytearray] = field(default_factory=dict)
     readers: list[threading.Thread] = field(default_factory=list)
 
+    def ends_within(self, seconds: float) -> bool:
+        """Wait up to `seconds` for the process to end by itself; it is not yet cleaned up after."""
+        deadline = time.monotonic() + seconds
+        how = os.WEXITED | os.WNOWAIT | os.WNOHANG
+        while os.waitid(os.P_PID, self.process.pid, how) is None:
+            if time.monotonic() >= deadline:
+                return False
+            time.sleep(0.01)
+        return True
+
     def kill(self) -> None:
         """End the process and everything it started."""
         self.watchdog.kill()
 
     def wait(self) -> Ended:
         """Wait until the process is gone (a limit ends it at the latest) and clean up after it."""
-        with contextlib.suppress(ChildProcessError):
-            os.waitid(os.P_PID, self.process.pid, os.WEXITED | os.WNOWAIT)
+        os.waitid(os.P_PID, self.process.pid, os.WEXITED | os.WNOWAIT)  # its id stays taken until the group is gone
         seconds = time.monotonic() - self.started
         self.watchdog.finish()
         returncode = self.process.wait()

@@ -52,11 +52,11 @@ class Watchdog(threading.Thread):
         while not self._over.wait(PERIOD_S):
             self.peak_bytes = max(self.peak_bytes, memory := resident_bytes(descendants(self.pid)))
             if memory > self.limits.memory_bytes:
-                self._stop(f"memory limit: {memory >> 20} MiB resident, {self.limits.memory_bytes >> 20} MiB allowed")
+                self._end(f"memory limit: {memory >> 20} MiB resident, {self.limits.memory_bytes >> 20} MiB allowed")
             elif time.monotonic() > self._deadline:
-                self._stop(f"time limit: {self.limits.wall_s:g} s of wall time")
+                self._end(f"time limit: {self.limits.wall_s:g} s of wall time")
 
-    def _stop(self, reason: str) -> None:
+    def _end(self, reason: str) -> None:
         self.stopped_by = reason
         self.kill()
         self._over.set()
