@@ -1,0 +1,110 @@
+"""A submission's own stages: build it (for Python: import it), check it, time it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+
+from kgrade.harness.check import CANDIDATE, Checking, candidate_call
+from kgrade.harness.losses import failure
+from kgrade.harness.measure import Measuring
+from kgrade.harness.methods import Method, candidate_method, why_not_run
+from kgrade.harness.oracle import Oracle
+from kgrade.harness.run import Run
+from kgrade.harness.standby import Standby
+from kgrade.harness.workers import Lost
+from kgrade.records.evidence import Build, BuildTarget, Check, Failure, Timing
+
+
+class Unfound(Exception):
+    """The function that the task asks for is not in the submission; the message says where it was looked for."""
+
+
+def find_entry(entry: str, solution: Mapping[str, bytes]) -> tuple[str, str]:
+    """Return file and name of `entry` (`name`, or `file.py:name`). Hostile source is searched, never parsed here."""
+    file, _, name = entry.rpartition(":")
+    modules = sorted(path for path in solution if path.endswith(".py"))
+    if file:
+        if file not in solution:
+            raise Unfound(f"solution/{file} is missing")
+        return f"solution/{file}", name
+    binds = re.compile(
+        rb"^(?:async\s+def|def|class)\s+%b\b|^%b\s*[:=]|^from\s.*\bimport\b.*\b%b\b" % ((name.encode(),) * 3), re.MULTILINE
+    )
+    found = [path for path in modules if "/" not in path and binds.search(solution[path])]
+    if not found:
+        where = ", ".join(f"solution/{path}" for path in modules) or "solution/, which holds no Python file"
+        raise Unfound(f"no function {name!r} in {where}")
+    if len(found) > 1:
+        raise Unfound(f"{name!r} is defined in {' and in '.join(f'solution/{path}' for path in found)}")
+    return f"solution/{found[0]}", name
+
+
+class Candidate:
+    """A submission in Python, its worker, and how the import went."""
+
+    def __init__(self, run: Run, method: Method) -> None:
+        self.run = run
+        self.task = run.source.task
+        self.method = method
+        self.workers: Standby | None = None
+        self.failure: Failure | None = None
+        self.seconds = 0.0
+        self._import()
+
+    @classmethod
+    def of(cls, run: Run) -> Candidate | None:
+        """Return the candidate, imported; None when submissions of this task are not called as Python functions."""
+        method = candidate_method(run.source.task)
+        if method is None or run.source.task.interface != "function":
+            return None
+        return cls(run, method)
+
+    def _import(self) -> None:
+        assert self.run.source.solution is not None
+        self.run.watch.step("build", 0, 1, "import")
+        try:
+            place = find_entry(self.task.entry, self.run.source.solution)
+        except Unfound as error:
+            advice = "Name the function as the task's `entry` says."
+            self.failure = Failure(kind="form", line=str(error), fault="submission", advice=advice)
+            return
+        self.workers = self.run.workers("item", self.method, {CANDIDATE: place})
+        try:
+            self.workers.get()
+            self.seconds = self.workers.import_seconds
+        except Lost as lost:
+            self.failure = failure(lost)
+
+    def build(self) -> Build:
+        """Return the build stage: a Python kernel is built when it can be imported."""
+        method = f"import: {self.method.text}"
+        found = BuildTarget(
+            target=self.run.target,
+            status="passed" if self.failure is None else "failed",
+            seconds=self.seconds,
+            failure=self.failure,
+        )
+        if self.failure is None:
+            return Build(status="passed", method=method, targets=[found])
+        if self.failure.fault == "environment":
+            return Build(status="not-run", reason=f"it cannot be imported here: {self.failure.line}", method=method)
+        return Build(status="failed", reason=self.failure.line, method=method, targets=[found])
+
+    def check(self, oracle: Oracle) -> Check:
+        """Return the check stage."""
+        reason = why_not_run(self.task, self.run.target) or self._not_imported()
+        if reason is not None or self.workers is None:
+            return Check(status="not-run", reason=reason)
+        call = candidate_call(self.task, self.workers)
+        return Checking(self.task, oracle, call, self.method.text, self.method.unseen).run(self.run.watch)
+
+    def time(self, baselines: Standby) -> Timing:
+        """Return the time stage."""
+        reason = why_not_run(self.task, self.run.target) or self._not_imported()
+        if reason is not None or self.workers is None:
+            return Timing(status="not-run", reason=reason)
+        return Measuring(self.task, self.workers, baselines, self.method.text).run(self.run.watch)
+
+    def _not_imported(self) -> str | None:
+        return f"it cannot be imported: {self.failure.line}" if self.failure is not None else None

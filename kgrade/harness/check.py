@@ -1,0 +1,190 @@
+"""The check stage: every case of a task, drawn afresh, called behind the wall, compared with the oracle."""
+
+from __future__ import annotations
+
+import secrets
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from kgrade.harness.drawing import NotDrawable, draw_arguments, rooms, upstream_gradients
+from kgrade.harness.losses import failure
+from kgrade.harness.numerics.formats import numpy_dtype
+from kgrade.harness.oracle import Expected, Oracle, gradient_rooms
+from kgrade.harness.progress import Watch
+from kgrade.harness.standby import Standby
+from kgrade.harness.workers import Argument, Array, Lost, Returned
+from kgrade.records.evidence import Case, CaseCheck, Check, StageStatus
+from kgrade.records.task import Task
+
+SEED_BITS = 62  # JSON readers keep whole numbers up to 2**63 - 1
+CANDIDATE = "candidate"
+Call = Callable[[Case, Sequence[Argument], int], Returned]
+
+
+@dataclass(frozen=True)
+class Checking:
+    """What a check needs: the oracle, a way to call what is checked, and how it was run.
+
+    `control` is a candidate that ought to fail; `weak` names the cases at which the task's tolerance lets it pass.
+    """
+
+    task: Task
+    oracle: Oracle
+    call: Call
+    method: str
+    unseen: Sequence[str] = ()
+    control: Call | None = None
+    weak: list[str] = field(default_factory=list)
+
+    def run(self, watch: Watch) -> Check:
+        """Check every case; only required ones can fail the stage."""
+        cases = self.task.check_cases()
+        checked = []
+        for index, case in enumerate(cases):
+            watch.step("check", index, len(cases), case.name)
+            checked.append(self.case(case))
+        status, reason = _stage(checked)
+        if self.weak and status == "passed":
+            status, reason = "flagged", f"zeros pass at the task's tolerance in {len(self.weak)} cases: {self.weak[0]}"
+        return Check(status=status, reason=reason, method=self.method, cases=checked, unseen=list(self.unseen))
+
+    def case(self, case: Case) -> CaseCheck:
+        """Check one case with inputs that no one has seen before."""
+        required = self.task.required(case)
+        unsupported = self._unsupported(case)
+        if unsupported is not None:
+            return CaseCheck(case=case, status="not-run", required=required, reason=unsupported)
+        seed = secrets.randbits(SEED_BITS)
+        try:
+            arguments = draw_arguments(self.task, case, seed)
+        except NotDrawable as error:
+            return CaseCheck(case=case, status="not-run", required=required, reason=str(error))
+        try:
+            expected = self.oracle.expected(case, arguments, seed)
+        except Lost as lost:
+            return self._broken(case, required, seed, f"the reference fails: {lost.reason}", lost)
+        self._test_tolerance(case, arguments, expected, seed)
+        begin = time.monotonic()
+        try:
+            returned = self.call(case, arguments, seed)
+        except Lost as lost:
+            seconds = time.monotonic() - begin
+            return CaseCheck(
+                case=case,
+                status="failed",
+                required=required,
+                reason=lost.reason,
+                seed=seed,
+                seconds=seconds,
+                failure=failure(lost),
+            )
+        return self._compared(case, required, seed, time.monotonic() - begin, arguments, expected, returned)
+
+    def _test_tolerance(self, case: Case, arguments: Sequence[Argument], expected: Expected, seed: int) -> None:
+        if self.control is None or not any(array.astype(np.float64).any() for array in expected.arrays.values()):
+            return
+        passed = self.oracle.verdict(case, arguments, expected, self.control(case, arguments, seed).arrays)
+        if passed.reason is None and self.task.required(case):
+            self.weak.append(case.name)
+
+    def _compared(
+        self,
+        case: Case,
+        required: bool,
+        seed: int,
+        seconds: float,
+        arguments: Sequence[Argument],
+        expected: Expected,
+        returned: Returned,
+    ) -> CaseCheck:
+        try:
+            verdict = self.oracle.verdict(case, arguments, expected, returned.arrays)
+        except Lost as lost:
+            return self._broken(case, required, seed, f"the checker fails: {lost.reason}", lost)
+        touched = [name for name in returned.touched if name not in self.task.inplace]
+        reasons = [f"inputs written: {', '.join(touched)}"] if touched else []
+        if verdict.reason is not None:
+            reasons.insert(0, verdict.reason)
+        task_fault = any(output.status == "error" for output in verdict.outputs)
+        return CaseCheck(
+            case=case,
+            status="error" if task_fault else "failed" if reasons else "passed",
+            required=required,
+            reason="; ".join(reasons) or None,
+            seed=seed,
+            seconds=seconds,
+            outputs=verdict.outputs,
+            touched=touched,
+        )
+
+    def _broken(self, case: Case, required: bool, seed: int, reason: str, lost: Lost) -> CaseCheck:
+        return CaseCheck(
+            case=case,
+            status="error",
+            required=required,
+            reason=f"task fault: {reason}",
+            seed=seed,
+            failure=failure(lost, fault="task"),
+        )
+
+    def _unsupported(self, case: Case) -> str | None:
+        if self.task.stochastic is not None:
+            return "random outputs are not judged yet"
+        if case.layout != "contiguous" and self.task.language == "pallas":
+            return "JAX arrays have no strides, so they have no layouts"
+        return None
+
+
+def candidate_call(task: Task, workers: Standby) -> Call:
+    """Return what calls the submission once, with a fresh worker where the last one died."""
+
+    def call(case: Case, arguments: Sequence[Argument], seed: int) -> Returned:
+        gradients = task.backward
+        return workers.get().call(
+            CANDIDATE,
+            arguments,
+            rooms(task, case) | gradient_rooms(gradients, arguments),
+            task.limits.run_s,
+            gradients=gradients,
+            upstream=upstream_gradients(task, case, seed) if gradients else [],
+        )
+
+    return call
+
+
+def reference_call(task: Task, workers: Standby) -> Call:
+    """Return what calls the task's own reference in the case's dtype: the candidate when a task is reviewed."""
+
+    def call(case: Case, arguments: Sequence[Argument], seed: int) -> Returned:
+        return workers.get().call("reference", arguments, rooms(task, case), task.limits.run_s)
+
+    return call
+
+
+def zeros_call(task: Task) -> Call:
+    """Return a control: a candidate that returns zeros. A tolerance which lets it pass is too weak."""
+
+    def call(case: Case, arguments: Sequence[Argument], seed: int) -> Returned:
+        zeros: dict[str, Array] = {
+            name: np.zeros(task.output_shape(name, case), numpy_dtype(task.dtype(spec, case)))
+            for name, spec in task.outputs.items()
+        }
+        return Returned(zeros, [], 0.0)
+
+    return call
+
+
+def _stage(cases: Sequence[CaseCheck]) -> tuple[StageStatus, str | None]:
+    failed = [case for case in cases if case.status == "failed" and case.required]
+    broken = [case for case in cases if case.status == "error"]
+    ran = [case for case in cases if case.status != "not-run"]
+    if failed:
+        return "failed", f"{len(failed)} of {len(ran)} cases failed, the first: {failed[0].case.name}"
+    if broken:
+        return "error", broken[0].reason or "a case could not be judged"
+    if not ran:
+        return "not-run", next((case.reason for case in cases if case.reason), "the task has no cases")
+    return "passed", None

@@ -1,0 +1,129 @@
+"""The stages in order, for one item on one target: from the item's bytes to its evidence and logs."""
+
+from __future__ import annotations
+
+import tempfile
+import threading
+from collections.abc import Collection
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+
+import msgspec
+
+import kgrade
+from kgrade.harness.candidate import Candidate
+from kgrade.harness.check import Checking, reference_call, zeros_call
+from kgrade.harness.machine import environment
+from kgrade.harness.methods import INTERPRETED, Method, oracle_method, why_not_run
+from kgrade.harness.oracle import Oracle
+from kgrade.harness.progress import OnProgress, Watch
+from kgrade.harness.run import ItemSource, Machine, Run
+from kgrade.records.evidence import (
+    Build,
+    Check,
+    Evidence,
+    Inputs,
+    Integrity,
+    Stage,
+    Stages,
+    Timing,
+    Tool,
+)
+
+NOT_BUILT = "this version of kgrade does not collect it"
+REVIEW = "a task review: there is no submission to look at"
+
+
+def collect(
+    source: ItemSource,
+    target: str,
+    stages: Collection[str],
+    on_progress: OnProgress,
+    cancel: threading.Event,
+    machine: Machine | None = None,
+) -> tuple[Evidence, dict[str, bytes]]:
+    """Run `stages` of `source` on `target`; return the evidence and its logs by file name.
+
+    Raises `Cancelled` when `cancel` is set meanwhile. Whatever the item does, it fails alone.
+    """
+    with tempfile.TemporaryDirectory(prefix="kgrade-collect-") as folder:
+        run = Run(source, target, machine or Machine.here(), Path(folder), Watch(on_progress, cancel))
+        run.write_files()
+        found = _submission(run, stages) if source.solution is not None else _review(run, stages)
+        for name, kind in (("integrity", Integrity), ("sanitize", Stage), ("profile", Stage)):
+            if name in stages:
+                found = msgspec.structs.replace(found, **{name: kind(status="not-run", reason=NOT_BUILT)})
+        evidence = Evidence(
+            item=source.item,
+            target=target,
+            collected=datetime.now(UTC).isoformat(timespec="seconds").replace("+00:00", "Z"),
+            inputs=Inputs(task_tree=source.task_tree, solution_tree=source.solution_tree),
+            tool=Tool(version=kgrade.__version__),
+            environment=environment(run.machine.wall, run.versions, interpreter=target == INTERPRETED),
+            stages=_with_logs(found, run),
+        )
+        return evidence, run.logs
+
+
+def _submission(run: Run, wanted: Collection[str]) -> Stages:
+    task = run.source.task
+    found: dict[str, Build | Check | Timing] = {}
+    with ExitStack() as ending:
+        oracles = run.workers("task", oracle_method(task), Oracle.functions(task), precise=True)
+        ending.callback(run.close, "oracle", oracles)
+        candidate = Candidate.of(run)
+        if candidate is None:
+            return _compiled(run, wanted)
+        if candidate.workers is not None:
+            ending.callback(run.close, "kernel", candidate.workers)
+        if "build" in wanted:
+            found["build"] = candidate.build()
+        if "check" in wanted:
+            found["check"] = candidate.check(Oracle(task, oracles))
+        if "time" in wanted:
+            found["time"] = candidate.time(oracles)
+    return Stages(**found)  # type: ignore[arg-type]
+
+
+def _review(run: Run, wanted: Collection[str]) -> Stages:
+    """Examine the task itself: its reference against the oracle at its own tolerance, and zeros as a control."""
+    task = run.source.task
+    found: dict[str, Build | Check | Timing] = {
+        name: kind(status="not-run", reason=REVIEW) for name, kind in (("build", Build), ("time", Timing)) if name in wanted
+    }
+    if "check" in wanted:
+        method = oracle_method(task)
+        oracles = run.workers("task", method, Oracle.functions(task), precise=True)
+        try:
+            oracle = Oracle(task, oracles)
+            text = f"the reference in each case's dtype against itself in float64, {method.text}"
+            checking = Checking(task, oracle, reference_call(task, oracles), text, control=zeros_call(task))
+            found["check"] = checking.run(run.watch)
+        finally:
+            run.close("oracle", oracles)
+    return Stages(**found)  # type: ignore[arg-type]
+
+
+def _compiled(run: Run, wanted: Collection[str]) -> Stages:
+    """Return the stages of a submission that is compiled, not imported."""
+    reason = why_not_run(run.source.task, run.target)
+    return Stages(
+        build=Build(status="not-run", reason="to be merged"),
+        check=Check(status="not-run", reason=reason),
+        time=Timing(status="not-run", reason=reason),
+    )
+
+
+def _with_logs(stages: Stages, run: Run) -> Stages:
+    """Let each stage that ran name the log of its worker: the kernel's, else the oracle's."""
+    names = [file for name in ("kernel", "oracle") if (file := f"{run.target}.{name}.log") in run.logs]
+    if not names:
+        return stages
+    ran = {
+        name: msgspec.structs.replace(stage, log=names[0])
+        for name in ("build", "check", "time")
+        if (stage := getattr(stages, name)).status != "not-run" and stage.log is None
+    }
+    return msgspec.structs.replace(stages, **ran)

@@ -1,0 +1,25 @@
+"""From a call that gave no result to a classified failure."""
+
+from __future__ import annotations
+
+from kgrade.harness import failures
+from kgrade.harness.workers import Lost
+from kgrade.records.evidence import Failure, Fault
+
+ADVICE = {
+    "timeout": "Look for a loop that does not end, or whose trip count grows with the data; interpreters are slow too.",
+    "memory": "Look for a buffer larger than the outputs need; the task's limits.memory_gb is the bound.",
+    "exited": "The process ended inside the call: look for exit calls, and for native code that crashes.",
+    "protocol": "The process wrote to the line that carries results: read the submission for code that does so.",
+    "form": "Compare shape and dtype of what is returned with the task's outputs.",
+    "exception": "Read the log from the last frame that lies in the submission.",
+}
+
+
+def failure(lost: Lost, fault: Fault = "submission") -> Failure:
+    """Return what `lost` shows, by the classifier's signatures where one matches, else by how the call was lost."""
+    if lost.kind == "exception":
+        known = failures.classify(lost.text)
+        if known is not None:
+            return known
+    return Failure(kind=lost.kind, line=lost.reason, fault=fault, advice=ADVICE[lost.kind])

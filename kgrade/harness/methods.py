@@ -1,0 +1,71 @@
+"""How a task can be run on a target of this machine, or why it cannot."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from kgrade.records.task import Task
+
+INTERPRETED = "cpu"
+
+
+@dataclass(frozen=True)
+class Method:
+    """A way to run Python kernels: the framework of their arrays, what stands for the device, what it cannot see."""
+
+    framework: str
+    stand_in: str | None
+    text: str
+    unseen: tuple[str, ...]
+
+
+TRITON = Method(
+    "torch",
+    "triton",
+    "Triton interpreter, bfloat16 and float8 as values, bounds checked",
+    (
+        "rounding inside a dot: TF32 operands are rounded to nearest, and sums are kept in float32",
+        "float8 accumulation narrower than float32",
+        "the order of atomics and of reductions",
+        "races between programs: they run one after another",
+        "registers, shared memory and launch limits",
+    ),
+)
+PALLAS = Method(
+    "jax",
+    "pallas",
+    "Pallas interpret mode on the CPU",
+    (
+        "the device's default precision: float32 dots run in float32 here, as bfloat16 passes on a TPU",
+        "the order of grid steps that a device runs in parallel",
+        "block shapes and memory spaces that a device's compiler refuses",
+    ),
+)
+TORCH = Method("torch", "torch", "PyTorch on the CPU, cuda devices replaced", ("anything particular to a device",))
+NKI = Method("numpy", None, "numpy", ())
+
+
+def candidate_method(task: Task) -> Method | None:
+    """Return how the submissions of `task` are imported and interpreted, or None when they are not Python."""
+    return {"triton": TRITON, "pallas": PALLAS, "python": TORCH, "nki": NKI}.get(task.language)
+
+
+def oracle_method(task: Task) -> Method:
+    """Return how the task's own Python runs: its reference is plain array code, with no device to stand in for."""
+    framework = {"pallas": "jax"}.get(task.language, "torch")
+    return Method(framework, None, f"{framework} on the CPU", ())
+
+
+def why_not_run(task: Task, target: str) -> str | None:
+    """Say why submissions of `task` cannot be executed for `target` here; None when they can."""
+    if task.interface not in ("function", "cuda"):
+        return f"the interface {task.interface} is not run yet"
+    if task.devices > 1:
+        return f"it needs {task.devices} devices"
+    if task.language in ("cuda", "hip"):
+        return f"{task.language} kernels run on a GPU only: emulation on a CPU is not built yet"
+    if task.language == "nki":
+        return "NKI kernels run on a Neuron device only: no simulator of it can be installed here"
+    if target != INTERPRETED:
+        return f"running on a device is not built yet, so nothing was run on {target}; target cpu is interpreted"
+    return None

@@ -1,0 +1,146 @@
+"""The oracle: the task's reference in float64 and in the case's own dtype, and the task's checker.
+
+It runs in a worker of its own, behind a wall of its own, and never sees a submission; a submission never sees it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import ml_dtypes
+import msgspec
+import numpy as np
+
+from kgrade.harness.drawing import rooms, upstream_gradients
+from kgrade.harness.numerics.formats import numpy_dtype
+from kgrade.harness.numerics.judge import judge
+from kgrade.harness.standby import Standby
+from kgrade.harness.workers import Argument, Array, Lost
+from kgrade.records.evidence import Case, OutputCheck, ToleranceUsed
+from kgrade.records.task import Task
+
+
+@dataclass(frozen=True)
+class Expected:
+    """What is right at one case: the float64 arrays by output, and the framework's own result where it has one."""
+
+    arrays: dict[str, Array]
+    framework: dict[str, Array]
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """How the outputs of one case compare, and what the task's checker says where it has one."""
+
+    outputs: list[OutputCheck]
+    reason: str | None
+
+
+class Oracle:
+    """Answers what is right at a case, and judges what came back."""
+
+    def __init__(self, task: Task, workers: Standby) -> None:
+        self.task = task
+        self.workers = workers
+
+    @staticmethod
+    def functions(task: Task) -> dict[str, tuple[str, str]]:
+        """Return what the oracle's worker imports: the reference, and the checker where there is one."""
+        named = {"reference": place(task.reference)}
+        if task.checker is not None:
+            named["checker"] = place(task.checker)
+        return named
+
+    def expected(self, case: Case, arguments: Sequence[Argument], seed: int) -> Expected:
+        """Return what is right for `arguments`; raise `Lost` when the reference fails in float64."""
+        gradients = self.task.backward
+        upstream = upstream_gradients(self.task, case, seed) if gradients else []
+        limit = self.task.limits.run_s
+        room = rooms(self.task, case, widest=True) | gradient_rooms(gradients, arguments, widest=True)
+        exact = self.workers.get().call(
+            "reference", arguments, room, limit, widen=True, gradients=gradients, upstream=upstream
+        )
+        try:
+            own = self.workers.get().call(
+                "reference", arguments, room, limit, gradients=gradients, upstream=upstream
+            )
+        except Lost:  # a framework need not have the operation in this dtype: then that row is absent
+            return Expected(exact.arrays, {})
+        return Expected(exact.arrays, own.arrays)
+
+    def verdict(
+        self, case: Case, arguments: Sequence[Argument], expected: Expected, got: dict[str, Array]
+    ) -> Verdict:
+        """Compare `got` with what is right; the task's checker, if any, has the last word on values."""
+        outputs = [self._judged(name, case, expected, got[name]) for name in expected.arrays]
+        if self.task.checker is None:
+            wrong = [f"{output.name}: {output.reason}" for output in outputs if output.status != "passed"]
+            return Verdict(outputs, "; ".join(wrong) or None)
+        malformed = [
+            f"{name}: {array.dtype.name} {list(array.shape)}"
+            for name, array in got.items()
+            if array.shape != self.task.output_shape(name, case)
+            or array.dtype != numpy_dtype(self.task.dtype(self.task.outputs[name], case))
+        ]
+        if malformed:
+            return Verdict(outputs, "; ".join(malformed))
+        passed, message = self._checked(arguments, expected, got)
+        status, why = ("passed", f"checker: {message}") if passed else ("failed", f"checker: {message}")
+        judged = [msgspec.structs.replace(output, status=status, reason=why) for output in outputs]
+        return Verdict(judged, None if passed else why)
+
+    def _judged(self, name: str, case: Case, expected: Expected, got: Array) -> OutputCheck:
+        spec = self.task.outputs.get(name)
+        if spec is None:  # the gradient of an input
+            dtype, nonfinite = self.task.dtype(self.task.inputs[name.removeprefix("grad ")], case), "match"
+        else:
+            dtype, nonfinite = self.task.dtype(spec, case), spec.nonfinite
+        row = self.task.tolerance.get(dtype)  # type: ignore[call-overload]
+        used = ToleranceUsed(atol=row.atol, rtol=row.rtol, ulp=row.ulp) if row else ToleranceUsed(atol=0, rtol=0)
+        framework = expected.framework.get(name)
+        if framework is not None and framework.dtype != numpy_dtype(dtype):
+            framework = None
+        return judge(
+            name,
+            got,
+            expected.arrays[name],
+            framework,
+            dtype,
+            used,
+            nonfinite,
+            self.task.matched_ratio,
+            self.task.error_cap,
+        )
+
+    def _checked(self, arguments: Sequence[Argument], expected: Expected, got: dict[str, Array]) -> tuple[bool, str]:
+        groups = (
+            [Argument(argument.name, _plain(argument.value)) for argument in arguments],
+            [Argument(name, _plain(array)) for name, array in got.items()],
+            [Argument(name, _plain(array)) for name, array in expected.arrays.items()],
+        )
+        return self.workers.get().judge("checker", groups, self.task.limits.run_s)
+
+
+def _plain(value: Array | int | float | bool) -> Array | int | float | bool:
+    """Widen the dtypes that plain numpy lacks to float32, which holds each of their values exactly."""
+    if isinstance(value, np.ndarray) and hasattr(ml_dtypes, value.dtype.name):
+        return value.astype(np.float32)
+    return value
+
+
+def place(text: str) -> tuple[str, str]:
+    """Split `file.py:function`."""
+    file, _, attribute = text.partition(":")
+    return file, attribute
+
+
+def gradient_rooms(names: Sequence[str], arguments: Sequence[Argument], *, widest: bool = False) -> dict[str, int]:
+    """Return the bytes of the gradient of each input in `names`, under the name that its check carries."""
+    arrays = {argument.name: argument.value for argument in arguments}
+    sizes = {}
+    for name in names:
+        value = arrays[name]
+        assert isinstance(value, np.ndarray), f"a gradient of the number {name}"
+        sizes[f"grad {name}"] = value.size * (8 if widest else value.itemsize)
+    return sizes

@@ -1,0 +1,113 @@
+"""One item on one target while it is collected: its bytes, the machine, its temporary folder, its logs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path, PurePosixPath
+
+from kgrade.harness.methods import Method
+from kgrade.harness.progress import Watch
+from kgrade.harness.sandbox import Interpreter, Wall, find_interpreter, find_wall
+from kgrade.harness.standby import Standby
+from kgrade.harness.watchdog import Limits
+from kgrade.harness.workers import Worker
+from kgrade.records.task import Task
+
+
+@dataclass(frozen=True)
+class ItemSource:
+    """The bytes of one item as a git snapshot holds them.
+
+    `task_files` are the task's own files by path below its folder, `solution` those of the submission below
+    `solution/` (None: the task itself is the item). The tree ids say which bytes these are.
+    """
+
+    item: str
+    task: Task
+    task_tree: str
+    task_files: Mapping[str, bytes]
+    solution_tree: str | None = None
+    solution: Mapping[str, bytes] | None = None
+
+
+@dataclass(frozen=True)
+class Machine:
+    """What every item is collected on: the wall and the Python that runs the workers."""
+
+    wall: Wall
+    interpreter: Interpreter
+
+    @classmethod
+    def here(cls, python: str | None = None) -> Machine:
+        """Look at this machine, which takes a second; `python` runs the workers instead of this one."""
+        return cls(find_wall(), find_interpreter(python) if python else find_interpreter())
+
+
+@dataclass
+class Run:
+    """One item on one target, while it is collected in `folder`."""
+
+    source: ItemSource
+    target: str
+    machine: Machine
+    folder: Path
+    watch: Watch
+    logs: dict[str, bytes] = field(default_factory=dict)
+    versions: dict[str, str] = field(default_factory=dict)
+
+    def write_files(self) -> None:
+        """Write the item's bytes: the task below `task/`, the submission below `item/solution/`."""
+        self.folder.chmod(0o711)
+        _write(self.folder / "task", self.source.task_files)
+        _write(self.folder / "item", {f"solution/{path}": data for path, data in (self.source.solution or {}).items()})
+
+    def keep_log(self, name: str, content: bytes) -> str | None:
+        """Keep a log; return the file name that the evidence refers to, or None for an empty one."""
+        if not content.strip():
+            return None
+        file = f"{self.target}.{name}.log"
+        self.logs[file] = content
+        return file
+
+    def workers(
+        self, folder: str, method: Method, functions: dict[str, tuple[str, str]], *, precise: bool = False
+    ) -> Standby:
+        """Return a worker on standby that serves `functions` of `folder`, which is `task` or `item`."""
+        task = self.source.task
+        calls = 2 + len(task.check_cases()) + len(task.benchmark_cases())
+        recipe = Worker(
+            self.machine.wall,
+            self.machine.interpreter,
+            self.folder / folder,
+            method.framework,
+            method.stand_in,
+            Limits(
+                cpu_s=int(task.limits.build_s + 2 * calls * task.limits.run_s),
+                memory_bytes=int(task.limits.memory_gb * 2**30),
+            ),
+            precise,
+            cancelled=self.watch.cancel.is_set,
+        )
+        return Standby(recipe, functions, task.limits.build_s)
+
+    def close(self, name: str, workers: Standby) -> None:
+        """End the workers, keep their versions and their log."""
+        workers.close()
+        self.versions |= workers.versions
+        self.keep_log(name, bytes(workers.log))
+
+
+def _write(folder: Path, files: Mapping[str, bytes]) -> None:
+    """Write files below `folder`, readable by the user behind the wall. Paths come from a queue: none may leave."""
+    folder.mkdir()
+    for name, content in files.items():
+        parts = PurePosixPath(name).parts
+        if not parts or name.startswith("/") or ".." in parts:
+            raise ValueError(f"the path {name!r} leaves the item's folder")
+        path = folder.joinpath(*parts)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(content)
+        path.chmod(0o644)
+    for made in (folder, *(path for path in folder.rglob("*") if path.is_dir())):
+        made.chmod(0o755)

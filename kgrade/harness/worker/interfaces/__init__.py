@@ -1,0 +1,1 @@
+"""How a submission is called: one module for each interface."""

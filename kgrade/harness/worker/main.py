@@ -1,0 +1,103 @@
+"""The worker's life: prepare the framework, import the functions it is to serve, answer requests, say goodbye."""
+
+from __future__ import annotations
+
+import sys
+import time
+import traceback
+from typing import Any, Callable, Dict, List
+
+from .arrays import FRAMEWORKS, NumpyArrays
+from .calls import Caller
+from .clocks import repeat
+from .interfaces import function
+from .wire import Line, Request, shortened
+
+
+class Worker:
+    """Serves the requests of one run. It keeps no secret: whatever it answers is checked on the other side."""
+
+    def __init__(self) -> None:
+        self.functions: Dict[str, Callable[..., Any]] = {}
+        self.caller = Caller(NumpyArrays())
+        self.held: List[Dict[str, Any]] = []
+        self.last: Any = None
+
+    def serve(self, line: Line) -> None:
+        """Answer until told to quit or the line is cut."""
+        while True:
+            request = line.receive()
+            if request is None:
+                return
+            if request.what == "quit":
+                line.answer(request, closing=True)
+                return
+            try:
+                details = getattr(self, "do_" + request.what)(request)
+            except BaseException as error:  # noqa: BLE001 (the code under test may raise anything, SystemExit too)
+                traceback.print_exception(type(error), error, error.__traceback__)
+                details = {"failed": described(error)}
+            sys.stdout.flush()
+            sys.stderr.flush()
+            line.answer(request, **details)
+
+    def do_prepare(self, request: Request) -> Dict[str, Any]:
+        """Load the framework, with the interpreter that stands for the device."""
+        from .preparation import prepare
+
+        sys.path[:] = sys.path + [entry for entry in request.message["path"] if entry not in sys.path]
+        versions = prepare(request.message["framework"], request.message["interpreter"], request.message["precise"])
+        self.caller = Caller(FRAMEWORKS[request.message["framework"]]())
+        return {"versions": versions}
+
+    def do_import(self, request: Request) -> Dict[str, Any]:
+        """Import the named functions; `functions` maps a name to [file, function]."""
+        begin = time.perf_counter()
+        for name, (file, attribute) in request.message["functions"].items():
+            self.functions[name] = function.load(file, attribute)
+        return {"seconds": time.perf_counter() - begin}
+
+    def do_call(self, request: Request) -> Dict[str, Any]:
+        """Call one function once."""
+        return self.caller.call(request, self.functions[request.message["function"]])
+
+    def do_judge(self, request: Request) -> Dict[str, Any]:
+        """Run the task's checker."""
+        return Caller(NumpyArrays()).judge(request, self.functions[request.message["function"]])
+
+    def do_hold(self, request: Request) -> Dict[str, Any]:
+        """Make as many fresh sets of inputs as the timed calls to come will use."""
+        self.held = [self.caller.inputs(request) for _ in range(request.message["sets"])]
+        return {}
+
+    def do_repeat(self, request: Request) -> Dict[str, Any]:
+        """Call one function on every set of inputs that is held."""
+        timed = self.functions[request.message["function"]]
+        claimed, self.last = repeat(timed, self.held, self.caller.arrays.finish)
+        return {"claimed_us": claimed}
+
+    def do_fetch(self, request: Request) -> Dict[str, Any]:
+        """Hand over the outputs of the last timed call."""
+        names = [spec["name"] for spec in request.message["outputs"]]
+        values = function.outputs(self.last, names, self.held[-1])
+        return {"outputs": self.caller.write(request, values)}
+
+    def do_nothing(self, request: Request) -> Dict[str, Any]:
+        """Answer at once: the cost of a round trip."""
+        return {}
+
+
+def described(error: BaseException) -> Dict[str, str]:
+    """Return type, message and traceback of an exception, as text."""
+    kind = type(error)
+    lines = traceback.format_exception(kind, error, error.__traceback__)
+    return {
+        "type": "{}.{}".format(kind.__module__, kind.__qualname__),
+        "message": shortened(str(error)),
+        "traceback": shortened("".join(lines)),
+    }
+
+
+def main() -> None:
+    """Serve the line whose file descriptor is the first argument."""
+    Worker().serve(Line(int(sys.argv[1])))

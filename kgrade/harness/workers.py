@@ -1,0 +1,352 @@
+"""One worker as kgrade sees it: started behind the wall, asked over the channel, and never believed.
+
+A worker serves functions of one folder of the queue (the task's, or one submission's) and dies with that item.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import math
+import signal
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+import numpy.typing as npt
+
+from kgrade.harness.channel import Broken, Cancelled, Channel, Memory, TooLate
+from kgrade.harness.sandbox import Bind, Ended, Interpreter, Shut, Wall, start
+from kgrade.harness.watchdog import Limits
+
+Array = npt.NDArray[Any]
+PACKAGE = Path(__file__).parent / "worker"
+INSIDE = Path("/kgrade")
+ALIGNMENT = 256
+START_S = 60.0
+GOODBYE_S = 10.0
+DYING_S = 2.0
+_BOOT = "import sys; sys.path.insert(0, sys.argv.pop(2)); from worker.main import main; main()"
+
+
+@dataclass(frozen=True)
+class Argument:
+    """One argument of a call: an array in its own dtype with its layout in memory, or a plain number."""
+
+    name: str
+    value: Array | int | float | bool
+    layout: str = "contiguous"
+
+
+@dataclass(frozen=True)
+class Returned:
+    """What a call gave back. `arrays` holds what was written, in the dtype that the worker says it has."""
+
+    arrays: dict[str, Array]
+    touched: list[str]
+    seconds: float
+
+
+class Lost(Exception):
+    """The call did not give a result. `text` is what a classifier reads, `reason` one sentence for a person."""
+
+    def __init__(self, kind: str, reason: str, text: str, *, alive: bool) -> None:
+        super().__init__(reason)
+        self.kind = kind
+        self.reason = reason
+        self.text = text
+        self.alive = alive
+
+
+@dataclass
+class Worker:
+    """A worker process. `framework` is torch, jax or numpy; `stand_in` what stands for the device, if anything."""
+
+    wall: Wall
+    interpreter: Interpreter
+    folder: Path
+    framework: str
+    stand_in: str | None
+    limits: Limits
+    precise: bool = False
+    versions: dict[str, str] = field(default_factory=dict)
+    cancelled: Callable[[], bool] = lambda: False
+    _channel: Channel = field(default_factory=Channel)
+    _shut: Shut | None = None
+    _ended: Ended | None = None
+
+    @property
+    def alive(self) -> bool:
+        """Whether the worker has been started and can still be asked."""
+        return self._shut is not None and self._ended is None
+
+    def another(self) -> Worker:
+        """Return a worker like this one that has not been started."""
+        return Worker(
+            self.wall,
+            self.interpreter,
+            self.folder,
+            self.framework,
+            self.stand_in,
+            self.limits,
+            self.precise,
+            cancelled=self.cancelled,
+        )
+
+    def start(self) -> None:
+        """Start the process and prepare its framework; raise `Lost` when that fails."""
+        where = INSIDE if self.wall.moves_paths else PACKAGE.parent
+        binds = [Bind(folder, folder) for folder in self.interpreter.folders]
+        binds += [Bind(PACKAGE, INSIDE / "worker"), Bind(self.folder, INSIDE / "queue")]
+        descriptor = self._channel.other.fileno()
+        command = [self.interpreter.executable, "-I", "-B", "-c", _BOOT, str(descriptor), str(where)]
+        threads = {name: "1" for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")}
+        self._shut = start(
+            self.wall,
+            command,
+            binds=binds,
+            limits=self.limits,
+            environment={**threads, "CUDA_VISIBLE_DEVICES": ""},
+            keep_open=[descriptor],
+        )
+        self._channel.opened()
+        path = [entry for entry in self.interpreter.path if Path(entry).exists()]
+        answer = self._ask(
+            "prepare",
+            START_S,
+            framework=self.framework,
+            interpreter=self.stand_in,
+            precise=self.precise,
+            path=path,
+        )
+        said = answer.get("versions")
+        if isinstance(said, dict):
+            self.versions = {str(name)[:40]: str(version)[:80] for name, version in said.items()}
+
+    def place(self, file: str) -> str:
+        """Return the path of `file`, relative to the worker's folder, as the worker sees it."""
+        return str((INSIDE / "queue" if self.wall.moves_paths else self.folder) / file)
+
+    def load(self, functions: dict[str, tuple[str, str]], within_s: float) -> float:
+        """Import functions, given as name: (file, attribute); return the seconds it took."""
+        placed = {name: [self.place(file), attribute] for name, (file, attribute) in functions.items()}
+        return _seconds(self._ask("import", within_s, functions=placed))
+
+    def call(
+        self,
+        function: str,
+        arguments: Sequence[Argument],
+        outputs: dict[str, int],
+        within_s: float,
+        *,
+        widen: bool = False,
+        gradients: Sequence[str] = (),
+        upstream: Sequence[Argument] = (),
+    ) -> Returned:
+        """Call `function` once. `outputs` maps each output to the most bytes that it can have.
+
+        With `gradients`, the last outputs are those of the inputs it names, for `upstream` gradients of the first.
+        """
+        sent, specs, upstream_specs = _packed(arguments, upstream)
+        answer, arrays = self._with_outputs(
+            "call",
+            within_s,
+            outputs,
+            sent,
+            function=function,
+            inputs=specs,
+            widen=widen,
+            gradients=list(gradients),
+            upstream=upstream_specs,
+        )
+        touched = answer.get("touched", [])
+        known = {argument.name for argument in arguments}
+        return Returned(arrays, [str(name) for name in touched if name in known], _seconds(answer))
+
+    def judge(
+        self, function: str, groups: tuple[Sequence[Argument], Sequence[Argument], Sequence[Argument]], within_s: float
+    ) -> tuple[bool, str]:
+        """Run the task's checker on (inputs, outputs, reference); return whether it passes, and what it says."""
+        memory, *specs = _packed(*groups)
+        with _closing(memory):
+            names = ("inputs", "outputs", "reference")
+            answer = self._ask("judge", within_s, [memory], function=function, **dict(zip(names, specs, strict=True)))
+        return bool(answer.get("passed")), str(answer.get("message", ""))[:2000]
+
+    def hold(self, arguments: Sequence[Argument], sets: int, within_s: float) -> None:
+        """Let the worker make `sets` fresh sets of inputs for the timed calls to come."""
+        memory, specs = _packed(arguments)
+        with _closing(memory):
+            self._ask("hold", within_s, [memory], inputs=specs, sets=sets)
+
+    def repeat(self, function: str, within_s: float) -> list[float]:
+        """Call `function` on every set held; return the worker's own claim of microseconds per call."""
+        claimed = self._ask("repeat", within_s, function=function).get("claimed_us", [])
+        return [float(value) for value in claimed if isinstance(value, (int, float))]
+
+    def nothing(self) -> None:
+        """Go there and back."""
+        self._ask("nothing", GOODBYE_S)
+
+    def fetch(self, outputs: dict[str, int], within_s: float) -> dict[str, Array]:
+        """Return the outputs of the last timed call."""
+        return self._with_outputs("fetch", within_s, outputs, None)[1]
+
+    def _with_outputs(
+        self, what: str, within_s: float, outputs: dict[str, int], sent: Memory | None, **details: Any
+    ) -> tuple[dict[str, Any], dict[str, Array]]:
+        places, size = {}, 0
+        for name, room in outputs.items():
+            places[name] = (size, room)
+            size += -(-room // ALIGNMENT) * ALIGNMENT
+        wanted = [{"name": name, "offset": offset, "room": room} for name, (offset, room) in places.items()]
+        inputs = sent or Memory.holding([])
+        with _closing(inputs), _closing(Memory.empty(size)) as received:
+            answer = self._ask(what, within_s, [inputs, received], outputs=wanted, **details)
+            try:
+                return answer, _unpacked(answer.get("outputs"), places, received)
+            except (Broken, TypeError, ValueError, KeyError) as error:
+                raise Lost("form", f"the outputs cannot be read: {error}", str(error), alive=True) from None
+
+    def _ask(self, what: str, within_s: float, memory: Sequence[Memory] = (), **details: Any) -> dict[str, Any]:
+        """Ask, and turn every way of not answering into a `Lost`."""
+        assert self._shut is not None, "the worker has not been started"
+        self._shut.watchdog.allow(within_s + GOODBYE_S)
+        try:
+            answer = self._channel.ask(
+                what, within_s=within_s, memory=memory, cancelled=self.cancelled, **details
+            )
+        except Cancelled:
+            self.stop()
+            raise
+        except TooLate as error:
+            self.stop()
+            raise Lost("timeout", f"time limit: {error}", self._said(), alive=False) from None
+        except Broken as error:
+            ended = self.stop(grace_s=DYING_S)
+            raise Lost(*_how_it_ended(ended, str(error)), self._said(), alive=False) from None
+        self._shut.watchdog.allow(math.inf)  # while it waits for the next request, only its CPU time counts
+        failed = answer.get("failed")
+        if isinstance(failed, dict):
+            message = str(failed.get("message", ""))
+            text = str(failed.get("traceback", message))
+            first = message.strip().splitlines()[0] if message.strip() else "no message"
+            reason = f"{str(failed.get('type', 'error')).removeprefix('builtins.')}: {first}"
+            raise Lost("exception", reason[:500], text, alive=True)
+        return answer
+
+    def _said(self) -> str:
+        return self._ended.stderr.decode(errors="replace")[-4000:] if self._ended else ""
+
+    def stop(self, grace_s: float = 0.0) -> Ended:
+        """End the process and everything it started; `grace_s` lets one that is dying show how it died."""
+        assert self._shut is not None, "the worker has not been started"
+        if self._ended is None:
+            self._channel.close()
+            if not self._shut.ends_within(grace_s):
+                self._shut.kill()
+            self._ended = self._shut.wait()
+        return self._ended
+
+    def finish(self) -> bytes:
+        """Say goodbye; return what the worker printed. A run without the closing answer is not complete."""
+        if self._shut is None:
+            return b""
+        complete = False
+        if self._ended is None:
+            with contextlib.suppress(Lost):
+                complete = self._ask("quit", GOODBYE_S).get("closing") is True
+        ended = self.stop(grace_s=DYING_S)
+        log = ended.stdout + ended.stderr
+        return log if complete else log + b"\n[this worker ended without its closing answer]\n"
+
+
+def _how_it_ended(ended: Ended, broken: str) -> tuple[str, str]:
+    if ended.stopped_by is not None:
+        kind = "memory" if ended.stopped_by.startswith("memory") else "timeout"
+        return kind, ended.stopped_by
+    if broken.startswith("the worker ended"):
+        return "exited", f"{broken}: {_status(ended)}"
+    return "protocol", broken
+
+
+def _status(ended: Ended) -> str:
+    """Say how a process ended: its exit status, or the signal that ended it (also as a shell passes it on)."""
+    number = -ended.returncode if ended.returncode < 0 else ended.returncode - 128
+    if number in signal.valid_signals():
+        return f"signal {signal.Signals(number).name}"
+    return f"exit status {ended.returncode}"
+
+
+class _closing:
+    """Closes a piece of shared memory at the end of a `with`."""
+
+    def __init__(self, memory: Memory) -> None:
+        self.memory = memory
+
+    def __enter__(self) -> Memory:
+        return self.memory
+
+    def __exit__(self, *error: object) -> None:
+        self.memory.close()
+
+
+def _packed(*groups: Sequence[Argument]) -> tuple[Any, ...]:
+    """Lay out the arrays of all groups in one sealed memory; return it and, for each group, its specifications."""
+    pieces: list[bytes | memoryview] = []
+    all_specs: list[list[dict[str, Any]]] = []
+    offset = 0
+    for group in groups:
+        specs: list[dict[str, Any]] = []
+        for argument in group:
+            if not isinstance(argument.value, np.ndarray):
+                specs.append({"name": argument.name, "value": argument.value})
+                continue
+            raw = argument.value.tobytes()
+            padding = -len(raw) % ALIGNMENT
+            pieces += [raw, bytes(padding)]
+            specs.append(
+                {
+                    "name": argument.name,
+                    "offset": offset,
+                    "shape": list(argument.value.shape),
+                    "dtype": argument.value.dtype.name,
+                    "layout": argument.layout,
+                }
+            )
+            offset += len(raw) + padding
+        all_specs.append(specs)
+    return (Memory.holding(pieces), *all_specs)
+
+
+def _unpacked(described: Any, places: dict[str, tuple[int, int]], received: Memory) -> dict[str, Array]:
+    if not isinstance(described, list) or [entry.get("name") for entry in described] != list(places):
+        raise ValueError("the answer does not describe every output once")
+    arrays = {}
+    for entry in described:
+        offset, room = places[entry["name"]]
+        dtype = _dtype(str(entry["dtype"]))
+        shape = tuple(int(size) for size in entry["shape"])
+        if min(shape, default=0) < 0:
+            raise ValueError(f"a negative size in {shape}")
+        count = int(np.prod(shape, dtype=object)) * dtype.itemsize
+        if count > room or entry.get("written") is not True:
+            raise ValueError(f"output {entry['name']} has shape {list(shape)} and dtype {dtype.name}: larger than expected")
+        arrays[entry["name"]] = np.frombuffer(received.read(offset, count), dtype).reshape(shape)
+    return arrays
+
+
+def _dtype(name: str) -> np.dtype[Any]:
+    if name in ("bfloat16", "float8_e4m3fn", "float8_e5m2", "float8_e4m3fnuz", "float8_e5m2fnuz"):
+        return np.dtype(getattr(ml_dtypes, name))
+    dtype = np.dtype(name)
+    if dtype.kind not in "biuf":
+        raise ValueError(f"dtype {name} is not one of numbers")
+    return dtype
+
+
+def _seconds(answer: dict[str, Any]) -> float:
+    value = answer.get("seconds", 0.0)
+    return float(value) if isinstance(value, (int, float)) else 0.0
