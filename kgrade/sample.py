@@ -7,6 +7,7 @@ In a checkout (an editable install too) the sample is the project's own `queue/`
 from __future__ import annotations
 
 import io
+import tempfile
 import zipfile
 from collections.abc import Iterator
 from pathlib import Path, PurePosixPath
@@ -107,17 +108,19 @@ def make_demo(folder: Path) -> bool:
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
         raise SampleError(f"{folder} holds something else; name a folder that is empty or not there yet, with --dir")
     contents = files()
-    _write(folder, contents)
-    git = Git.create(folder, BRANCH)
-    # The bytes of the sample are what the stored evidence is about: no person's settings may rewrite them.
-    git.run(["config", "core.autocrlf", "false"])
-    _give_identity(git)
-    _commit(git, contents)
+    folder = folder.absolute()
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    # Made beside and moved in one step: a demo that was stopped half-way is never taken for a whole one.
+    with tempfile.TemporaryDirectory(prefix=".kgrade-demo-", dir=folder.parent) as beside:
+        whole = Path(beside, "demo")
+        _write(whole, contents)
+        _commit_all(Git.create(whole, BRANCH), contents)
+        whole.rename(folder)
     return True
 
 
 def begin_queue(folder: Path) -> list[str]:
-    """Write the rubrics, an empty `queue/` and a `kgrade.yaml` into the repository at `folder`; return what was written.
+    """Write the rubrics, an empty `queue/` and a `kgrade.yaml` at the root of a repository; return their paths.
 
     Nothing is committed: that is the person's to do. Raises SampleError where `folder` is no repository's root or
     something would be overwritten.
@@ -126,9 +129,8 @@ def begin_queue(folder: Path) -> list[str]:
 
     git = Git.open(folder)
     if git.work_tree is None or git.work_tree.resolve() != folder.resolve():
-        raise SampleError(
-            f"{folder} is not the root of its repository; run kgrade init in {git.work_tree or git.git_dir}"
-        )
+        root = git.work_tree or git.git_dir
+        raise SampleError(f"{folder} is not the root of its repository; run: kgrade init {root}")
     taken = [name for name in (*FOLDERS, "kgrade.yaml") if (folder / name).exists()]
     if taken:
         raise SampleError(f"{folder} has {' and '.join(taken)} already, and nothing is overwritten; see: kgrade check")
@@ -146,25 +148,20 @@ def _write(folder: Path, contents: dict[str, bytes]) -> None:
         place.chmod(0o644)
 
 
-def _give_identity(git: Git) -> None:
-    if (
-        git.run(["var", "GIT_AUTHOR_IDENT"], check=False).code == 0
-        and git.run(["config", "user.email"], check=False).code == 0
-    ):
-        return
-    for key, value in zip(("user.name", "user.email"), IDENTITY, strict=True):
-        git.run(["config", key, value])
-
-
-def _commit(git: Git, contents: dict[str, bytes]) -> None:
+def _commit_all(git: Git, contents: dict[str, bytes]) -> None:
     from kgrade.repository.commits import Change, Committer, Identity
-    from kgrade.repository.objects import ObjectReader
     from kgrade.repository.tree import TreeReader
 
+    # The bytes of the sample are what the stored evidence is about: no person's settings may rewrite them.
+    git.run(["config", "core.autocrlf", "false"])
+    for key, value in zip(("user.name", "user.email"), IDENTITY, strict=True):
+        if not git.run(["config", key], check=False).text:
+            git.run(["config", key, value])
     name, email = (git.run(["config", key]).text for key in ("user.name", "user.email"))
-    with ObjectReader(git) as objects:
-        committer = Committer(TreeReader(git, objects), Identity(name, email))
-        commit = committer.commit(None, [Change(path, data) for path, data in contents.items()], MESSAGE)
+    reader = TreeReader(git)
+    with reader.objects:
+        changes = [Change(path, data) for path, data in contents.items()]
+        commit = Committer(reader, Identity(name, email)).commit(None, changes, MESSAGE)
     git.run(["update-ref", f"refs/heads/{BRANCH}", commit])
     git.run(["read-tree", commit])
     git.run(["update-index", "-q", "--refresh"])

@@ -40,24 +40,25 @@ def report(error: Exception) -> int:
 def _sentence(error: Exception) -> str:
     if isinstance(error, click.UsageError):
         path = error.ctx.command_path.removesuffix(" open") if error.ctx else "kgrade"
-        return f"{error.format_message().rstrip('.')}; see `{path} --help`"
+        return f"{error.format_message().rstrip('.')}; see: {path} --help"
     if isinstance(error, click.ClickException):
         return error.format_message()
     if isinstance(error, OSError) and error.strerror:
         place = f"{error.filename}: " if error.filename else ""
         return f"{place}{error.strerror}"
-    if _code(error) is not ENVIRONMENT or isinstance(error, Lacking) or _is_ours(error):
+    if type(error).__module__.startswith("kgrade."):
         return str(error)
     return f"stopped by a fault of its own, {type(error).__name__}: {error}; KGRADE_DEBUG=1 shows where"
 
 
 def _code(error: Exception) -> int:
-    from kgrade.records.faults import BadRecord
-
-    if isinstance(error, click.ClickException | BadInput | BadRecord):
+    if isinstance(error, click.ClickException | BadInput):
         return BAD_INPUT
-    return ENVIRONMENT
+    if isinstance(error, ImportError):
+        return ENVIRONMENT
+    from kgrade.desk.people import DeskError
+    from kgrade.records.faults import BadRecord
+    from kgrade.repository.runner import NotARepositoryError
+    from kgrade.sample import SampleError
 
-
-def _is_ours(error: Exception) -> bool:
-    return type(error).__module__.startswith("kgrade.")
+    return BAD_INPUT if isinstance(error, BadRecord | DeskError | NotARepositoryError | SampleError) else ENVIRONMENT

@@ -10,9 +10,7 @@ from kgrade.cli.output import say, say_json
 
 
 @click.command("init", short_help="Turn a git repository into a queue.")
-@click.argument(
-    "folder", type=click.Path(path_type=Path, exists=True, file_okay=False), default=Path("."), metavar="[DIR]"
-)
+@click.argument("folder", type=click.Path(path_type=Path), default=Path("."), metavar="[DIR]")
 @click.option("--json", "as_json", is_flag=True, help="Print the written files as JSON.")
 def command(folder: Path, as_json: bool) -> None:
     """Write the rubrics, an empty queue/ and a commented kgrade.yaml at the root of the repository at DIR.
@@ -27,6 +25,5 @@ def command(folder: Path, as_json: bool) -> None:
         return
     for name in written:
         say(f"wrote {name}")
-    say(
-        "next: add tasks under queue/, run `kgrade check`, then commit: git add queue rubrics kgrade.yaml && git commit"
-    )
+    say("next: add tasks under queue/, look them over with: kgrade check")
+    say("then: git add queue rubrics kgrade.yaml && git commit")

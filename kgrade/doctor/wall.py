@@ -30,5 +30,5 @@ def _advice() -> str:
     if shutil.which("bwrap") is None:
         return "install bubblewrap: without it, code from a queue can read your files and reach the network"
     if not ask(["unshare", "--user", "true"], seconds=5).ok:
-        return "user namespaces are off here: allow them (sysctl kernel.unprivileged_userns_clone=1, AppArmor), or collect elsewhere"
+        return "allow user namespaces (sysctl kernel.unprivileged_userns_clone=1, or an AppArmor profile for bwrap)"
     return "bubblewrap is here and does not start: see what it says above"
