@@ -30,30 +30,30 @@ SETTINGS = """\
 schema: kgrade/settings@1
 
 # Where grades go. Default: the branch that is checked out; for blind or large teams a branch for each evaluator.
-# grades_ref: refs/heads/grades/{evaluator}
+#grades_ref: refs/heads/grades/{evaluator}
 # The remote that claims and grades are pushed to. Default: origin, when there is one.
-# remote: origin
+#remote: origin
 
 # Whether authors and the grades of others stay hidden until one's own is saved.
-# blind: false
+#blind: false
 # How many evaluators grade each item, and the share of items that one more grades.
-# graders_per_item: 1
-# double_grade_percent: 0
+#graders_per_item: 1
+#double_grade_percent: 0
 # The order in which items come: fifo, or shuffled for each evaluator.
-# order: fifo
+#order: fifo
 # How long an item stays reserved for who opened it.
-# lease_minutes: 120
+#lease_minutes: 120
 # Whether grades are signed: auto signs when git is set up for it.
-# sign: auto
+#sign: auto
 
 # Who grades. People are found by their git e-mail; leads are named by the same short names.
-# evaluators:
-#   ada: {name: Ada Example, emails: [ada@example.org]}
-# leads: [ada]
+#evaluators:
+#  ada: {name: Ada Example, emails: [ada@example.org]}
+#leads: [ada]
 
 # Where evidence comes from: another Python with the machine's own torch, JAX or Neuron, and what to build for.
-# targets:
-#   sm_90: {python: /path/to/env/bin/python, arch: sm_90a}
+#targets:
+#  sm_90: {python: /path/to/env/bin/python, arch: sm_90a}
 """
 
 

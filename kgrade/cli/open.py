@@ -1,0 +1,28 @@
+"""`kgrade [PATH]`: the app, on the next item."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import click
+
+from kgrade.cli.failures import Lacking
+from kgrade.cli.queue import desk_at
+
+
+@click.command("open", short_help="Open the queue at PATH.")
+@click.argument("path", type=click.Path(path_type=Path), default=Path(), metavar="[PATH]")
+def command(path: Path) -> None:
+    """Open the queue at PATH (default: here) on the next item."""
+    open_app(path)
+
+
+def open_app(folder: Path) -> None:
+    """Open the queue at `folder` on this terminal; raise Lacking where there is none."""
+    if not (sys.stdin.isatty() and sys.stdout.isatty()):
+        raise Lacking("the app needs a terminal (over SSH: ssh -t); for scripts there is: kgrade list --json")
+    with desk_at(folder) as desk:
+        from kgrade.tui.app import run
+
+        run(desk)
