@@ -8,18 +8,18 @@ import click
 
 from kgrade.cli.failures import BadInput
 from kgrade.cli.output import say, say_json
-from kgrade.cli.queue import desk_at, item_argument, json_option, parse_item, queue_option
+from kgrade.cli.queue import desk_at, item_argument, json_option, parse_item, queue_options
 
 
 @click.command("feedback", short_help="Print the feedback for an item's author as Markdown.")
 @item_argument
-@queue_option
+@queue_options
 @json_option
-def command(item: str, queue: Path, as_json: bool) -> None:
+def command(item: str, queue: Path, evaluator: str | None, as_json: bool) -> None:
     """Print what the evaluators say to the author of ITEM: verdicts, comments by criterion, notes on lines."""
     from kgrade.desk.feedback import feedback_markdown
 
-    with desk_at(queue) as desk:
+    with desk_at(queue, evaluator) as desk:
         found = desk.item(parse_item(item))
         named = not desk.settings.blind
     grades = [entry.grade for entry in found.grades]

@@ -18,15 +18,21 @@ if TYPE_CHECKING:
 Command = TypeVar("Command", bound=Callable[..., Any])
 
 
-def queue_option(command: Command) -> Command:
-    """Add `--queue PATH`, handed over as `queue`."""
-    return click.option(
+def queue_options(command: Command) -> Command:
+    """Add `--queue PATH` and `--evaluator NAME`, handed over as `queue` and `evaluator`."""
+    path = click.option(
         "--queue",
         type=click.Path(path_type=Path),
         default=Path(),
         metavar="PATH",
         help="A folder inside the queue's repository (default: here).",
-    )(command)
+    )
+    return path(evaluator_option(command))
+
+
+def evaluator_option(command: Command) -> Command:
+    """Add `--evaluator NAME`, handed over as `evaluator`."""
+    return click.option("--evaluator", metavar="NAME", help="Who grades (default: found by the git identity).")(command)
 
 
 def json_option(command: Command) -> Command:
@@ -50,11 +56,11 @@ def parse_item(text: str) -> ItemId:
 
 
 @contextmanager
-def desk_at(queue: Path) -> Iterator[Desk]:
+def desk_at(queue: Path, evaluator: str | None) -> Iterator[Desk]:
     """Open the desk of the queue at `queue`, and close it."""
     from kgrade.desk import Desk
 
-    desk = Desk.open(queue)
+    desk = Desk.open(queue, evaluator=evaluator)
     try:
         yield desk
     finally:

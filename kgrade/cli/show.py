@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from kgrade.cli.output import columns, line, say, say_json
-from kgrade.cli.queue import desk_at, item_argument, json_option, parse_item, queue_option
+from kgrade.cli.queue import desk_at, item_argument, json_option, parse_item, queue_options
 
 if TYPE_CHECKING:
     from kgrade.desk.item import EvidenceFile, Item
@@ -17,11 +17,11 @@ if TYPE_CHECKING:
 
 @click.command("show", short_help="Print one item: prompt, files, evidence, grades.")
 @item_argument
-@queue_option
+@queue_options
 @json_option
-def command(item: str, queue: Path, as_json: bool) -> None:
+def command(item: str, queue: Path, evaluator: str | None, as_json: bool) -> None:
     """Print everything there is about ITEM, such as softmax-rows/s01, or softmax-rows for the task itself."""
-    with desk_at(queue) as desk:
+    with desk_at(queue, evaluator) as desk:
         found = desk.item(parse_item(item))
     if as_json:
         say_json(_as_data(found))

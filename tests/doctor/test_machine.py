@@ -68,9 +68,7 @@ def test_a_small_window_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.parametrize(("delay", "status"), [("500", "problem"), ("20", "ok"), ("0", "ok")])
-def test_tmux_must_not_hold_escape(
-    delay: str, status: str, program: Program, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_tmux_must_not_hold_escape(delay: str, status: str, program: Program, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TMUX", "/tmp/tmux-0/default,1,0")
     program("tmux", f'if test "$1" = -V; then echo tmux 3.3a; else echo {delay}; fi')
     found = by_subject(list(terminal.examine()))["tmux"]
