@@ -19,8 +19,9 @@ def command(item: str, queue: Path, evaluator: str | None, as_json: bool) -> Non
     """Print what the evaluators say to the author of ITEM: verdicts, comments by criterion, notes on lines."""
     from kgrade.desk.feedback import feedback_markdown
 
+    wanted = parse_item(item)
     with desk_at(queue, evaluator) as desk:
-        found = desk.item(parse_item(item))
+        found = desk.item(wanted)
         named = not desk.settings.blind
     grades = [entry.grade for entry in found.grades]
     if not grades:

@@ -21,9 +21,9 @@ def command(path: Path, evaluator: str | None) -> int:
 
 def open_app(folder: Path, evaluator: str | None = None) -> int:
     """Open the queue at `folder` on this terminal; raise Lacking where there is none."""
-    if not (sys.stdin.isatty() and sys.stdout.isatty()):
-        raise Lacking("the app needs a terminal (over SSH: ssh -t); for scripts there is: kgrade list --json")
     with desk_at(folder, evaluator) as desk:
+        if not (sys.stdin.isatty() and sys.stdout.isatty()):
+            raise Lacking("the app needs a terminal (over SSH: ssh -t); for scripts there is: kgrade list --json")
         from kgrade.tui.app import run
 
         return run(desk)

@@ -21,8 +21,9 @@ if TYPE_CHECKING:
 @json_option
 def command(item: str, queue: Path, evaluator: str | None, as_json: bool) -> None:
     """Print everything there is about ITEM, such as softmax-rows/s01, or softmax-rows for the task itself."""
+    wanted = parse_item(item)
     with desk_at(queue, evaluator) as desk:
-        found = desk.item(parse_item(item))
+        found = desk.item(wanted)
     if as_json:
         say_json(_as_data(found))
     else:
