@@ -4,26 +4,48 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
-from kgrade.cli.failures import Lacking
+from kgrade.cli.failures import BadInput, Lacking
 from kgrade.cli.queue import desk_at, evaluator_option
+
+if TYPE_CHECKING:
+    from kgrade.desk import Desk
+
+COLOURS = ("auto", "truecolor", "256", "16", "none")
 
 
 @click.command("open", short_help="Open the queue at PATH.")
 @click.argument("path", type=click.Path(path_type=Path), default=Path(), metavar="[PATH]")
 @evaluator_option
-def command(path: Path, evaluator: str | None) -> int:
+@click.option("--color", "colours", type=click.Choice(COLOURS), help="How many colours the terminal is sent.")
+def command(path: Path, evaluator: str | None, colours: str | None) -> int:
     """Open the queue at PATH (default: here) on the next item."""
-    return open_app(path, evaluator)
+    return open_app(path, evaluator, colours)
 
 
-def open_app(folder: Path, evaluator: str | None = None) -> int:
-    """Open the queue at `folder` on this terminal; raise Lacking where there is none."""
+def open_app(folder: Path, evaluator: str | None = None, colours: str | None = None) -> int:
+    """Open the queue at `folder` on this terminal and return the exit code; raise Lacking where there is none."""
     with desk_at(folder, evaluator) as desk:
         if not (sys.stdin.isatty() and sys.stdout.isatty()):
             raise Lacking("the app needs a terminal (over SSH: ssh -t); for scripts there is: kgrade list --json")
-        from kgrade.tui.app import run
+        return _run(desk, colours or desk.config.color)
 
-        return run(desk)
+
+def _run(desk: Desk, colours: str) -> int:
+    from kgrade.desk.people import config_path
+    from kgrade.tui.colours import choose_colours
+    from kgrade.tui.keys import KeyTable, KeyTableError
+
+    try:
+        table = KeyTable(desk.config.keys, single_letters=desk.config.single_keys)
+    except KeyTableError as why:
+        raise BadInput(f"{config_path()}: {why}") from None
+    if colours != "auto":
+        choose_colours(colours)  # before Textual is imported, which reads the number once
+    from kgrade.tui.app import KgradeApp
+    from kgrade.tui.panes import panes
+
+    return KgradeApp(desk, panes(desk.history), table=table).run(mouse=desk.config.mouse) or 0
