@@ -65,11 +65,11 @@ def own_git_settings(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pyte
 def make_repo(tmp_path: Path) -> Iterator[Callable[..., Repo]]:
     """A maker: `make_repo("ada")`, `make_repo("hub", bare=True)`, `make_repo("bob", clone=hub)`.
 
-    Every repository that was made must pass `git fsck` when the test ends.
+    Every repository must pass `git fsck` when the test ends, but those made with `sound=False` to be malformed.
     """
     made: list[Repo] = []
 
-    def make(name: str = "queue", *, bare: bool = False, clone: Repo | None = None) -> Repo:
+    def make(name: str = "queue", *, bare: bool = False, clone: Repo | None = None, sound: bool = True) -> Repo:
         path = tmp_path / name
         path.mkdir()
         repo = Repo(path)
@@ -79,7 +79,8 @@ def make_repo(tmp_path: Path) -> Iterator[Callable[..., Repo]]:
             repo.git("init", "-q", "-b", "main", *(["--bare"] if bare else []))
         repo.git("config", "user.name", name.title())
         repo.git("config", "user.email", f"{name}@example.org")
-        made.append(repo)
+        if sound:
+            made.append(repo)
         return repo
 
     yield make

@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
+import contextlib
+import fcntl
 import random
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
 from kgrade.repository.checkout import (
-    IndexEntry,
+    IndexPlan,
     InTheWayError,
     checkouts_of,
-    enter_index,
     place_files,
+    plan_index,
     rebased_in,
-    restore_index,
+    write_index,
 )
 from kgrade.repository.commits import Change, CollisionError, Committer, Identity
 from kgrade.repository.moves import FileMove, moves_between
@@ -32,7 +34,7 @@ from kgrade.repository.refs import (
     read_refs,
 )
 from kgrade.repository.runner import Git, GitError, printable
-from kgrade.repository.tree import TreeReader
+from kgrade.repository.tree import Snapshot, TreeReader
 
 OUTBOX = "refs/kgrade/outbox/"
 OUTBOX_BASE = "refs/kgrade/outbox-base/"
@@ -118,6 +120,11 @@ class Branch:
         refs = read_refs(self.git, self.seen_ref, tracking)
         return refs.get(self.seen_ref) or refs.get(tracking)
 
+    def ahead(self) -> int:
+        """How many commits of the person's own the remote does not have; what only they hold is not read from here."""
+        tip, there = self.tip(), self.remote_tip()
+        return len(commits_between(self.git, there, tip)) if tip and there else 0
+
     def head(self) -> str | None:
         """The commit that readers read and that the next commit goes onto."""
         box = self.outbox()
@@ -177,26 +184,39 @@ class Branch:
         """
         if old == new:
             return []
-        if folder := rebased_in(self.git, self.ref):
-            raise InTheWayError(f"{self.short} is being rebased in {printable(str(folder))}; finish or abort that")
-        moves = moves_between(self.git, old, new)
-        checkouts = checkouts_of(self.git, self.ref)
-        self._move_with_indexes(old, new, moves, checkouts)
-        return [note for checkout in checkouts for note in place_files(checkout, self.reader, moves)]
+        with _alone(self.git):
+            if self.tip() != old:
+                raise RefMovedError(f"{self.ref} was moved by another process")
+            if folder := rebased_in(self.git, self.ref):
+                raise InTheWayError(f"{self.short} is being rebased in {printable(str(folder))}; finish or abort that")
+            moves = moves_between(self.git, old, new)
+            plans = [(checkout, plan_index(checkout, moves)) for checkout in checkouts_of(self.git, self.ref)]
+            # Files, index, ref: wherever this is cut short, what is ahead of the branch is the new version, and no
+            # commit of the person's can bring the old one back. Least of all may the branch move without the index:
+            # then the new file looks staged for deletion.
+            notes = [note for checkout, _ in plans for note in place_files(checkout, self.reader, moves)]
+            try:
+                for checkout, plan in plans:
+                    write_index(checkout, plan.entries)
+                move_ref(self.git, self.ref, new, old, "kgrade: save")
+            except (InTheWayError, GitError):
+                self._take_back(moves, plans)
+                raise
+            return notes
 
-    def _move_with_indexes(
-        self, old: str | None, new: str, moves: Sequence[FileMove], checkouts: Sequence[Git]
-    ) -> None:
-        # The index comes first: a branch that moves without it makes the new file look staged for deletion.
-        entered: list[tuple[Git, list[IndexEntry]]] = []
-        try:
-            for checkout in checkouts:
-                entered.append((checkout, enter_index(checkout, moves)))
-            move_ref(self.git, self.ref, new, old, "kgrade: save")
-        except (InTheWayError, GitError):
-            for checkout, entries in entered:
-                restore_index(checkout, entries)
-            raise
+    def _take_back(self, moves: Sequence[FileMove], plans: Sequence[tuple[Git, IndexPlan]]) -> None:
+        """Bring checkouts back to what they were, but for what a commit of the person's has taken along meanwhile."""
+        tip = self.tip()
+        there = Snapshot(self.reader, tip) if tip else None
+        back = []
+        for move in moves:
+            entry = there.entry(move.path) if there else None
+            if (entry.oid if entry else None) != move.new:
+                back.append(FileMove(move.path, move.new, move.old))
+        paths = {move.path for move in back}
+        for checkout, plan in plans:
+            place_files(checkout, self.reader, back)
+            write_index(checkout, [entry for entry in plan.undo if entry.path in paths])
 
     def _to_branch(self, committer: Committer, changes: Sequence[Change], message: str, *, stuck: bool) -> Saved:
         if self.outbox():
@@ -242,6 +262,19 @@ class Branch:
             return Saved(commit, self.outbox_ref if box else self.ref, "outbox" if box else "branch", notes)
         self.set_outbox(Outbox(commit, box.base if box else base), box)
         return Saved(commit, self.outbox_ref, "outbox", notes)
+
+
+@contextlib.contextmanager
+def _alone(git: Git) -> Iterator[None]:
+    """Keep other kgrade processes from moving branches of this repository at the same time.
+
+    Two that bring the same outbox to a branch would otherwise take back each other's index entries.
+    """
+    folder = git.common_dir / "kgrade"
+    folder.mkdir(exist_ok=True)
+    with open(folder / "lock", "wb") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        yield
 
 
 def outboxes(git: Git) -> dict[str, str]:

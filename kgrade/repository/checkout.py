@@ -32,6 +32,14 @@ class IndexEntry:
     oid: str | None
 
 
+@dataclass(frozen=True, slots=True)
+class IndexPlan:
+    """Index entries to write, and what takes them back."""
+
+    entries: tuple[IndexEntry, ...]
+    undo: tuple[IndexEntry, ...]
+
+
 def checkouts_of(git: Git, branch: str) -> list[Git]:
     """The working trees in which `branch` (a full ref name) is checked out."""
     folders = []
@@ -57,12 +65,13 @@ def rebased_in(git: Git, branch: str) -> Path | None:
     return None
 
 
-def enter_index(git: Git, moves: Sequence[FileMove]) -> list[IndexEntry]:
-    """Write the index entries of `moves` under git's own index lock; the entries as they were.
+def plan_index(git: Git, moves: Sequence[FileMove]) -> IndexPlan:
+    """What `moves` mean for the index of a checkout; nothing is written yet.
 
-    Raises InTheWayError, with the index untouched, when the lock is held or when the person has staged
-    something else at one of the paths.
+    Raises InTheWayError when the lock is held or when the person has staged something else at one of the paths.
     """
+    if (git.git_dir / "index.lock").exists():
+        raise InTheWayError(_held(git))
     before = _entries(git, [m.path for m in moves])
     fresh_index = not (git.git_dir / "index").exists()
     lines, undo = [], []
@@ -78,13 +87,21 @@ def enter_index(git: Git, moves: Sequence[FileMove]) -> list[IndexEntry]:
         mode = found[0].mode if found else FILE_MODE
         lines.append(IndexEntry(move.path, mode, move.new))
         undo.append(IndexEntry(move.path, mode, current))
-    _write_index(git, lines)
-    return undo
+    return IndexPlan(tuple(lines), tuple(undo))
 
 
-def restore_index(git: Git, entries: Sequence[IndexEntry]) -> None:
-    """Put back what `enter_index` replaced; InTheWayError when the lock is held by now."""
-    _write_index(git, entries)
+def write_index(git: Git, entries: Sequence[IndexEntry]) -> None:
+    """Write entries under git's own index lock: all of them, or none and InTheWayError."""
+    if not entries:
+        return
+    records = [f"{e.mode if e.oid else NO_MODE} {e.oid or git.null_oid}\t{e.path}\0" for e in entries]
+    text = "".join(records).encode("utf-8", "surrogateescape")
+    result = git.run(["update-index", "-z", "--index-info"], input=text, check=False)
+    if not result.code:
+        return
+    if "index.lock" in result.words and "File exists" in result.words:
+        raise InTheWayError(_held(git))
+    raise InTheWayError(f"the index of {_shown(git)} could not be written: {reason(result)}")
 
 
 def place_files(git: Git, reader: TreeReader, moves: Iterable[FileMove]) -> list[str]:
@@ -130,18 +147,9 @@ def _entries(git: Git, paths: Sequence[str]) -> dict[str, list[IndexEntry]]:
     return found
 
 
-def _write_index(git: Git, entries: Sequence[IndexEntry]) -> None:
-    if not entries:
-        return
-    records = [f"{e.mode if e.oid else NO_MODE} {e.oid or git.null_oid}\t{e.path}\0" for e in entries]
-    text = "".join(records).encode("utf-8", "surrogateescape")
-    result = git.run(["update-index", "-z", "--index-info"], input=text, check=False)
-    if not result.code:
-        return
-    lock = git.git_dir / "index.lock"
-    if "index.lock" in result.words and "File exists" in result.words:
-        raise InTheWayError(f"another git command holds {printable(str(lock))}; the branch follows when it is gone")
-    raise InTheWayError(f"the index of {_shown(git)} could not be written: {reason(result)}")
+def _held(git: Git) -> str:
+    lock = printable(str(git.git_dir / "index.lock"))
+    return f"another git command holds {lock}; the branch follows when it is gone"
 
 
 def _place(git: Git, reader: TreeReader, move: FileMove) -> str:

@@ -1,7 +1,7 @@
 """Drafts: a journal for each item being graded, under the person's state folder, that survives being killed.
 
 A line is `<crc32 of the JSON, 8 hex digits> <JSON>` and is written by one call, so a torn line is recognised by its
-sum and everything before it stands. The first line of a journal says what the draft began with.
+sum and everything else stands. The first line of a journal says what the draft began with.
 """
 
 from __future__ import annotations
@@ -55,12 +55,16 @@ class Journal:
     def begin(self, start: Event) -> list[dict[str, Any]]:
         """Open the journal for appending and return its events; a new one begins with `start`.
 
-        The first event is always what the draft began with. A torn last line is cut off.
+        The first event is always what the draft began with. A torn last line, which was never acknowledged, is cut
+        off; where the disk has damaged other lines, they are left out and the file as it was is kept beside.
         """
         with _loudly(self.path):
             self.path.parent.mkdir(parents=True, exist_ok=True)
-            self._file = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-            events, self._length = _read(_whole(self._file))
+            self._file = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
+            data = _whole(self._file)
+            events, self._length, damaged = _read(data)
+            if damaged:
+                self.path.with_suffix(".damaged").write_bytes(data)
             os.ftruncate(self._file, self._length)
         if not events:
             self.append(start)
@@ -227,21 +231,12 @@ def _line(event: Event) -> bytes:
     return b"%08x %s\n" % (zlib.crc32(body), body)
 
 
-def _read(data: bytes) -> tuple[list[dict[str, Any]], int]:
-    """The events of the whole lines at the start of `data`, and how many bytes they are."""
-    events: list[dict[str, Any]] = []
-    end = 0
-    for line in _lines(data):
-        body = line[9:-1]
-        if line[:9] != b"%08x " % zlib.crc32(body):
-            break
-        events.append(msgspec.json.decode(body))
-        end += len(line)
-    return events, end
-
-
-def _lines(data: bytes) -> Iterator[bytes]:
-    return (line for line in data.splitlines(keepends=True) if line.endswith(b"\n"))
+def _read(data: bytes) -> tuple[list[dict[str, Any]], int, int]:
+    """The events in `data`, the length up to the end of the last whole line, and how many whole lines are damaged."""
+    end = data.rfind(b"\n") + 1
+    bodies = [(line[9:], line[:9]) for line in data[:end].split(b"\n")[:-1]]
+    whole = [body for body, mark in bodies if mark == b"%08x " % zlib.crc32(body)]
+    return [msgspec.json.decode(body) for body in whole], end, len(bodies) - len(whole)
 
 
 def _whole(file: int) -> bytes:

@@ -23,7 +23,6 @@ from kgrade.records.slugs import ItemId, is_slug
 from kgrade.records.submission import Submission
 from kgrade.records.task import Task
 from kgrade.repository.moves import moves_between
-from kgrade.repository.objects import MissingObjectError, TooLargeError
 from kgrade.repository.runner import GitError
 from kgrade.repository.tree import READ_LIMIT, Snapshot, TreeReader
 
@@ -163,6 +162,8 @@ class Index:
             moves = moves_between(self._reader.git, old, new, "queue")
         except GitError:  # the old commit is gone, or the history was rewritten: begin anew
             self._forget(ref)
+            if whole:
+                self._base.execute("DELETE FROM items")
             moves = moves_between(self._reader.git, None, new, "queue")
         snapshot = Snapshot(self._reader, new)
         items: set[tuple[str, str]] = set()
@@ -245,7 +246,7 @@ class Index:
             return codec.decode(kind, self._reader.objects.object(blob, READ_LIMIT)[1], path), None
         except BadRecord as bad:
             return None, "\n".join(str(fault) for fault in bad.faults)
-        except (MissingObjectError, TooLargeError) as why:
+        except GitError as why:
             return None, f"{path}: {why}"
 
     def _put(self, table: str, row: Mapping[str, Any]) -> None:

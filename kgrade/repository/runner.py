@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import os
 import re
 import signal
@@ -19,12 +20,13 @@ HARDENING = (
     ("core.fsmonitor", "false"),
     ("protocol.ext.allow", "never"),
     ("core.quotePath", "false"),
-    ("core.fsync", "objects,reference,index"),
     ("i18n.commitEncoding", "UTF-8"),
     ("push.recurseSubmodules", "no"),
     ("fetch.recurseSubmodules", "false"),
     ("push.followTags", "false"),
 )
+DURABLE = ("core.fsync", "objects,reference,index")
+DURABLE_BEFORE_2_36 = ("core.fsyncObjectFiles", "true")
 NO_HOOKS = ("core.hooksPath", os.devnull)
 
 # Set while git itself runs a hook or an alias; they would point every command at another repository.
@@ -230,7 +232,9 @@ class Git:
         stderr: int = subprocess.PIPE,
     ) -> subprocess.Popen[bytes]:
         """Start `git <arguments>` in a session of its own, with pipes; the caller ends it."""
-        settings = HARDENING if own_hooks else (*HARDENING, NO_HOOKS)
+        settings = [*HARDENING, DURABLE if git_version() >= (2, 36) else DURABLE_BEFORE_2_36]
+        if not own_hooks:
+            settings.append(NO_HOOKS)
         command = ["git"]
         for key, value in settings:
             command += ["-c", f"{key}={value}"]
@@ -247,8 +251,6 @@ class Git:
                 start_new_session=True,
             )
         except FileNotFoundError:
-            if self.folder.is_dir():
-                raise GitError("git is not on PATH; install git 2.34 or newer") from None
             raise GitError(f"the folder {printable(str(self.folder))} is gone") from None
 
     def in_folder(self, folder: Path) -> Git:
@@ -277,6 +279,19 @@ class Git:
         shown = tuple(printable(a) for a in arguments)
         words = printable(stderr.decode("utf-8", "replace"))[-2000:]
         self._log.append(LogEntry(at, seconds, shown, code, words))
+
+
+@functools.cache
+def git_version() -> tuple[int, ...]:
+    """The version of the git on PATH, such as (2, 39, 5); GitError when there is none."""
+    try:
+        said = subprocess.run(["git", "version"], capture_output=True, check=False, timeout=LOCAL_TIMEOUT_S).stdout
+    except FileNotFoundError:
+        raise GitError("git is not on PATH; install git 2.34 or newer") from None
+    found = re.search(rb"(\d+(?:\.\d+)+)", said)
+    if found is None:
+        raise GitError(f"git does not say its version: {printable(said.decode('utf-8', 'replace'))!r}")
+    return tuple(int(part) for part in found[1].split(b"."))
 
 
 def reason(result: Result) -> str:

@@ -20,6 +20,7 @@ TREE_LIMIT = 64 << 20
 DEPTH_LIMIT = 64
 TREES_KEPT = 4096
 
+_TOO_DEEP = f"nested deeper than {DEPTH_LIMIT} folders"
 NOT_JUDGED = ("submissions", "evidence", "grades")
 
 _KINDS: dict[str, Kind] = {"100644": "file", "100755": "file", "40000": "folder", "120000": "symlink"}
@@ -200,20 +201,16 @@ class Snapshot:
         return content
 
     def walk(self, path: str) -> Iterator[tuple[str, Entry]]:
-        """Every entry below `path` that is not a folder, and every faulty one, with its path."""
-        waiting = [path]
+        """Every entry below `path` that is not a folder, and every faulty one, with its path, in git's order."""
+        waiting = last_first(path, self.list(path))
         while waiting:
-            folder = waiting.pop()
-            for entry in reversed(self.list(folder)):
-                below = f"{folder}/{entry.name}" if folder else entry.name
-                if entry.kind == "folder" and not entry.fault:
-                    if below.count("/") >= DEPTH_LIMIT:
-                        deep = f"nested deeper than {DEPTH_LIMIT} folders"
-                        yield below, Entry(entry.name, entry.kind, entry.mode, entry.oid, deep)
-                    else:
-                        waiting.append(below)
-                else:
-                    yield below, entry
+            below, entry = waiting.pop()
+            if entry.kind != "folder" or entry.fault:
+                yield below, entry
+            elif below.count("/") >= DEPTH_LIMIT - 1:
+                yield below, Entry(entry.name, entry.kind, entry.mode, entry.oid, _TOO_DEEP)
+            else:
+                waiting += last_first(below, self.list(below))
 
     def link_target(self, path: str) -> str:
         """Where the symlink at `path` points, as text that is safe to print; it is never followed."""
@@ -249,6 +246,11 @@ class Snapshot:
         if found is None or found.kind != "folder":
             raise PathMissingError(f"{path} is missing from commit {self.commit[:12]}")
         return found.oid
+
+
+def last_first(folder: str, entries: Sequence[Entry]) -> list[tuple[str, Entry]]:
+    """The entries of a folder with their paths, the last first: what a walk takes from the end."""
+    return [(f"{folder}/{entry.name}" if folder else entry.name, entry) for entry in reversed(entries)]
 
 
 def _folders(entries: Sequence[Entry]) -> tuple[str, ...]:

@@ -154,6 +154,32 @@ def test_a_rewritten_history_is_followed(repo):
     assert row(index, "softmax/s01").grades == []
 
 
+def test_items_of_a_history_that_is_gone_go_with_it(repo):
+    index = open_index(repo)
+    repo.commit({"queue/later/task.yaml": "x\n"})
+    follow(index, repo)
+    repo.git("reset", "-q", "--hard", "HEAD~1")
+    repo.git("reflog", "expire", "--expire=now", "--all")
+    repo.git("gc", "-q", "--prune=now")
+    follow(index, repo)
+    assert "later" not in {each.id.task for each in index.rows()}
+    assert row(index, "softmax/s01").faults == []
+
+
+def test_a_damaged_object_is_named_and_the_rest_goes_on(repo):
+    commit = repo.commit({GRADE_PATH: GRADE})
+    blob = repo.git("rev-parse", f"{commit}:{GRADE_PATH}")
+    path = repo.path / ".git/objects" / blob[:2] / blob[2:]
+    good = path.read_bytes()
+    path.chmod(0o644)
+    path.write_bytes(b"garbage")
+    index = open_index(repo)
+    follow(index, repo)
+    assert blob in row(index, "softmax/s01").grades[0].fault
+    assert row(index, "softmax/s02").faults == []
+    path.write_bytes(good)
+
+
 def test_grades_of_several_refs_are_joined_and_forgotten_with_their_ref(repo):
     repo.git("switch", "-q", "--orphan", "grades/bob")
     repo.commit({GRADE_PATH.replace("ada", "bob"): GRADE.replace("ada", "bob")})

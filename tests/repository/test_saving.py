@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from kgrade.repository.branches import Branch, Saved
 from kgrade.repository.commits import Change, CollisionError, Identity
-from kgrade.repository.runner import Git, GitError
+from kgrade.repository.runner import Git, GitError, Result
 from kgrade.repository.tree import TreeReader
 from tests.conftest import Repo
 from tests.repository.conftest import GRADE
@@ -48,6 +50,32 @@ def test_a_save_lands_on_the_branch_and_in_the_checkout(queue: Repo) -> None:
         "Ada <ada@example.org>|grade: softmax/s01 accept 91.0 (ada)|softmax/s01"
     )
     assert queue.git("diff", "--name-only", "HEAD^", "HEAD") == GRADE
+
+
+def test_what_a_save_writes_is_on_the_disk_when_it_returns(
+    queue: Repo, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    trace = tmp_path / "trace"
+    monkeypatch.setenv("GIT_TRACE2_EVENT", str(trace))
+    save(queue)
+    flushed: dict[str, int] = {}
+    command = ""
+    for event in map(json.loads, trace.read_text().splitlines()):
+        if event["event"] == "cmd_name":
+            command = event["name"]
+        if event.get("category") == "fsync" and event["key"].startswith("fsync/hardware"):
+            flushed[command] = flushed.get(command, 0) + int(event["value"])
+    # One blob and the six trees from the root to grades/.
+    assert flushed == {"hash-object": 7, "commit-tree": 1, "update-ref": 1, "update-index": 1}
+
+
+def test_a_neighbour_that_git_finds_fault_with_does_not_stop_a_save(make_repo: Callable[..., Repo]) -> None:
+    repo = make_repo("hostile", bare=True, sound=False)
+    blob = repo.git("hash-object", "-w", "--stdin", input=b"x")
+    tree = repo.git("mktree", input=f"100644 blob {blob}\t.git\n".encode())
+    repo.git("update-ref", "refs/heads/main", repo.git("commit-tree", tree, "-m", "hostile"))
+    assert save(repo).where == "branch"
+    assert repo.git("ls-tree", "--name-only", "main").split() == [".git", "queue"]
 
 
 def test_the_same_bytes_again_make_no_commit(queue: Repo) -> None:
@@ -187,6 +215,7 @@ def test_a_lock_left_on_the_branch_sends_the_commit_to_the_outbox(queue: Repo) -
     assert "locked" in saved.notes[0]
     assert lock.exists()
     assert queue.git("ls-files", "--stage") == entries
+    assert queue.git("status", "--porcelain") == ""
     lock.unlink()
     assert branch_of(queue).settle(ADA).pending == ""
     assert queue.show(GRADE) == "verdict: accept"
@@ -338,3 +367,47 @@ def test_a_signed_save_verifies(queue: Repo, tmp_path: Path) -> None:
     with pytest.raises(GitError, match="commit-tree"):
         branch.commit([Change(GRADE, b"y\n")], MESSAGE, ADA, sign=True)
     assert queue.git("rev-parse", "main") == saved.commit
+
+
+class KilledError(BaseException):
+    """Stands for the death of the process."""
+
+
+@pytest.mark.parametrize("after", [False, True], ids=["before", "after"])
+def test_a_save_killed_at_any_command_leaves_a_repository_in_which_it_succeeds(
+    queue: Repo, monkeypatch: pytest.MonkeyPatch, after: bool
+) -> None:
+    real = Git.run
+    commands = len(branch_commands(queue))
+    for fatal in range(commands):
+        content = f"verdict: {fatal}\n"
+        left = iter([False] * fatal + [True])
+
+        def run(git: Git, arguments: Sequence[str], left: Iterator[bool] = left, **options: Any) -> Result:
+            dying = next(left)
+            if dying and not after:
+                raise KilledError
+            result = real(git, arguments, **options)
+            if dying:
+                raise KilledError
+            return result
+
+        branch = branch_of(queue)
+        with monkeypatch.context() as patched:
+            patched.setattr(Git, "run", run)
+            with pytest.raises(KilledError):
+                branch.commit([Change(GRADE, content.encode())], MESSAGE, ADA)
+        queue.git("fsck", "--strict", "--no-dangling")
+        queue.commit({"another": f"{fatal}{after}\n"})
+        assert save(queue, content).where == "branch"
+        assert queue.show(GRADE) == content.strip()
+        assert (queue.path / GRADE).read_text() == content
+        assert queue.git("status", "--porcelain") == ""
+
+
+def branch_commands(repo: Repo) -> list[str]:
+    """The git commands of one save, by name."""
+    branch = branch_of(repo)
+    before = len(branch.git.log)
+    branch.commit([Change(GRADE, b"first\n")], MESSAGE, ADA)
+    return [entry.arguments[0] for entry in branch.git.log[before:]]

@@ -112,6 +112,7 @@ def test_a_dirty_checkout_is_not_touched_and_its_next_commit_keeps_the_grade(hub
 def test_commits_the_person_has_not_pushed_stay_with_the_person(hub: Repo, ada: Repo) -> None:
     ada.commit({"private": "not yet\n"})
     sync = syncer(ada)
+    assert sync.branch.ahead() == 1
     save(sync)
     assert sync.step().state == "pushed"
     assert "private" not in hub.git("ls-tree", "--name-only", "main")
@@ -180,6 +181,24 @@ def test_a_hanging_push_can_be_cancelled(hub: Repo, ada: Repo) -> None:
         sync.step(cancel)
     watcher.join()
     assert len(sync.waiting()) == 1
+
+
+def test_a_save_during_a_push_goes_out_too(hub: Repo, ada: Repo) -> None:
+    hook(hub, "pre-receive", "[ -e done ] && exit 0; touch started; while [ ! -e go ]; do sleep 0.02; done; touch done")
+    sync = syncer(ada)
+    save(sync, "one\n")
+
+    def save_when_started() -> None:
+        while not (hub.path / "started").exists():
+            time.sleep(0.02)
+        save(sync, "two\n")
+        (hub.path / "go").touch()
+
+    saver = threading.Thread(target=save_when_started)
+    saver.start()
+    assert sync.step().state == "pushed"
+    saver.join()
+    assert hub.git("log", "--format=%s", "-2", "main") == "grade: two\ngrade: one"
 
 
 def test_with_the_remote_gone_saves_go_on_and_are_pushed_later(hub: Repo, ada: Repo) -> None:

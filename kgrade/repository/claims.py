@@ -1,0 +1,275 @@
+"""Claims: who is grading which item now. They schedule work; they are not what keeps work safe."""
+
+from __future__ import annotations
+
+import re
+import socket
+import time
+import uuid
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Literal, Protocol
+
+from kgrade.records.slugs import ItemId, is_slug
+from kgrade.repository.commits import Identity
+from kgrade.repository.objects import MissingObjectError
+from kgrade.repository.refs import RefBusyError, RefMovedError, move_ref, read_refs
+from kgrade.repository.runner import Git, GitError, printable
+from kgrade.repository.tree import TreeReader
+
+CLAIMS = "refs/kgrade/claims/"
+REVIEW = "_task"
+GRACE_S = 15 * 60
+SKEW_S = 2 * 60
+
+State = Literal["held", "renewed", "released", "done", "taken-over"]
+Expiry = Literal["live", "expired", "confirm"]
+
+HOLDING: tuple[State, ...] = ("held", "renewed", "taken-over")
+_STATES: tuple[State, ...] = (*HOLDING, "released", "done")
+_TRAILER = re.compile(r"^([A-Z][A-Za-z-]*): (.*)$", re.MULTILINE)
+_COMMITTED = re.compile(r"^committer .* (\d+) [+-]\d{4}$", re.MULTILINE)
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """One slot of one item. `at` is the commit's time in seconds since 1970, `lease_s` in seconds."""
+
+    item: ItemId
+    slot: int
+    evaluator: str
+    nonce: str
+    lease_s: int
+    state: State
+    host: str
+    at: int
+    ref: str
+    oid: str
+
+    @property
+    def holds(self) -> bool:
+        """Whether the slot keeps others out until its lease ends."""
+        return self.state in HOLDING
+
+    @property
+    def until(self) -> int:
+        """When the lease ends by the holder's clock, in seconds since 1970; for display only."""
+        return self.at + self.lease_s
+
+
+class TakenError(GitError):
+    """Every slot of an item is held or done; `holders` says by whom."""
+
+    def __init__(self, item: ItemId, holders: tuple[Claim, ...]) -> None:
+        names = ", ".join(claim.evaluator for claim in holders) or "a claim that cannot be read"
+        super().__init__(f"{item} is taken by {names}")
+        self.holders = holders
+
+
+class LostError(GitError):
+    """A claim that is no longer this process's to move."""
+
+
+class RefMover(Protocol):
+    """Where claim refs live: this repository, or a remote."""
+
+    def read(self, prefix: str) -> Mapping[str, str]:
+        """The refs below `prefix` with their ids."""
+
+    def move(self, ref: str, new: str, old: str | None) -> bool:
+        """Move a ref from `old` (None: it must not exist) to `new`; whether it stands at `new` now."""
+
+
+class LocalRefs:
+    """Claim refs of this repository, for queues without a remote."""
+
+    def __init__(self, git: Git) -> None:
+        self._git = git
+
+    def read(self, prefix: str) -> Mapping[str, str]:
+        """The refs below `prefix` with their ids."""
+        return read_refs(self._git, prefix.rstrip("/"))
+
+    def move(self, ref: str, new: str, old: str | None) -> bool:
+        """Compare-and-swap; False when another process was first or holds the ref's lock."""
+        try:
+            move_ref(self._git, ref, new, old, "kgrade: claim")
+        except (RefMovedError, RefBusyError):
+            return False
+        return True
+
+
+class Claims:
+    """The claims of one evaluator's process. A slot is moved by fast-forwards only, so its history can be audited."""
+
+    def __init__(
+        self,
+        reader: TreeReader,
+        refs: RefMover,
+        evaluator: str,
+        identity: Identity,
+        *,
+        slots: int = 1,
+        lease_s: int = 7200,
+        wall: Callable[[], float] = time.time,
+        steady: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._reader = reader
+        self._refs = refs
+        self._evaluator = evaluator
+        self._identity = identity
+        self._slots = slots
+        self._lease_s = lease_s
+        self._wall = wall
+        self._steady = steady
+        self._first_seen: dict[str, tuple[str, float]] = {}
+
+    def holders(self, item: ItemId | None = None) -> tuple[Claim, ...]:
+        """Every claim of `item`, or of the queue, in whatever state, by ref; damaged ones are left out."""
+        prefix = CLAIMS if item is None else f"{CLAIMS}{_ref_part(item)}/"
+        claims = []
+        now = self._steady()
+        for ref, oid in sorted(self._refs.read(prefix).items()):
+            if self._first_seen.get(ref, ("", 0.0))[0] != oid:
+                self._first_seen[ref] = (oid, now)
+            claim = self._read(ref, oid)
+            if claim is not None:
+                claims.append(claim)
+        return tuple(claims)
+
+    def expiry(self, claim: Claim) -> Expiry:
+        """Whether a holding claim may be taken over: not yet, freely, or once the person confirms.
+
+        Freely: its ref has not moved for a full lease on this process's monotonic clock. After confirmation: its
+        commit time and lease and a grace of 15 minutes lie in the past by the wall clocks.
+        """
+        oid, since = self._first_seen.get(claim.ref, (claim.oid, self._steady()))
+        if oid == claim.oid and self._steady() - since >= claim.lease_s:
+            return "expired"
+        if claim.until + GRACE_S < self._wall():
+            return "confirm"
+        return "live"
+
+    def skewed(self, claim: Claim) -> bool:
+        """Whether the claim lies more than 2 minutes in this machine's future: one of the clocks is wrong."""
+        return claim.at > self._wall() + SKEW_S
+
+    def acquire(self, item: ItemId) -> Claim:
+        """A slot of `item` for this evaluator; one they hold from before is renewed as this process's.
+
+        Raises TakenError when no slot is free.
+        """
+        for _ in range(self._slots + 1):
+            claims = self.holders(item)
+            mine = [c for c in claims if c.evaluator == self._evaluator and c.holds]
+            won = self._move(mine[0], "renewed") if mine else self._first_free(item, claims)
+            if won is not None:
+                return self._only(won)
+        raise TakenError(item, tuple(c for c in self.holders(item) if c.state != "released"))
+
+    def renew(self, claim: Claim) -> Claim:
+        """The same claim with a fresh lease; LostError when it was taken over."""
+        return self._held(claim, "renewed")
+
+    def release(self, claim: Claim) -> Claim:
+        """Give the slot back; LostError when it was taken over."""
+        return self._held(claim, "released")
+
+    def done(self, claim: Claim) -> Claim:
+        """Mark the slot as graded; LostError when it was taken over (the grade stands all the same)."""
+        return self._held(claim, "done")
+
+    def take_over(self, claim: Claim, *, confirmed: bool = False) -> Claim:
+        """Take an expired claim; TakenError while it is live or unconfirmed, LostError when another was faster."""
+        expiry = self.expiry(claim)
+        if not claim.holds or expiry == "live" or (expiry == "confirm" and not confirmed):
+            raise TakenError(claim.item, (claim,))
+        if any(c.evaluator == self._evaluator and c.holds for c in self.holders(claim.item)):
+            raise TakenError(claim.item, (claim,))
+        return self._only(self._held(claim, "taken-over"))
+
+    def _first_free(self, item: ItemId, claims: tuple[Claim, ...]) -> Claim | None:
+        if any(c.evaluator == self._evaluator and c.state == "done" for c in claims):
+            raise TakenError(item, claims)
+        by_slot = {claim.slot: claim for claim in claims}
+        for slot in range(1, self._slots + 1):
+            before = by_slot.get(slot)
+            if before is not None and before.state != "released":
+                continue
+            ref = f"{CLAIMS}{_ref_part(item)}/{slot}"
+            won = self._write(item, slot, "held", ref, before.oid if before else None)
+            if won is not None:
+                return won
+        return None
+
+    def _only(self, won: Claim) -> Claim:
+        """Give back every further slot that this evaluator won at the same moment elsewhere; the lowest stays."""
+        mine = [c for c in self.holders(won.item) if c.evaluator == self._evaluator and c.holds]
+        if mine and mine[0].slot < won.slot:
+            self._move(won, "released")
+            raise TakenError(won.item, (mine[0],))
+        return won
+
+    def _held(self, claim: Claim, state: State) -> Claim:
+        moved = self._move(claim, state)
+        if moved is None:
+            raise LostError(f"the claim on {claim.item} was moved by someone else")
+        return moved
+
+    def _move(self, claim: Claim, state: State) -> Claim | None:
+        return self._write(claim.item, claim.slot, state, claim.ref, claim.oid)
+
+    def _write(self, item: ItemId, slot: int, state: State, ref: str, old: str | None) -> Claim | None:
+        # The nonce: two clients that moved a ref to the very same object would both believe that they won.
+        nonce = str(uuid.uuid4())
+        host = printable(socket.gethostname())
+        trailers = {
+            "Item": str(item),
+            "Slot": str(slot),
+            "Evaluator": self._evaluator,
+            "Nonce": nonce,
+            "Lease-Seconds": str(self._lease_s),
+            "State": state,
+            "Host": host,
+        }
+        text = f"claim: {item} {state} ({self._evaluator})\n\n" + "".join(f"{k}: {v}\n" for k, v in trailers.items())
+        at = int(self._wall())
+        oid = self._commit(text, old, at)
+        if not self._refs.move(ref, oid, old):
+            return None
+        return Claim(item, slot, self._evaluator, nonce, self._lease_s, state, host, at, ref, oid)
+
+    def _commit(self, message: str, parent: str | None, at: int) -> str:
+        git = self._reader.git
+        tree = git.run(["hash-object", "-t", "tree", "-w", "--stdin"], input=b"").text
+        names = {"NAME": self._identity.name, "EMAIL": self._identity.email, "DATE": f"@{at} +0000"}
+        variables = {f"GIT_{role}_{k}": v for role in ("AUTHOR", "COMMITTER") for k, v in names.items()}
+        parents = ["-p", parent] if parent else []
+        command = ["commit-tree", tree, "--no-gpg-sign", *parents, "-F", "-"]
+        return git.run(command, input=message.encode(), env=variables).text
+
+    def _read(self, ref: str, oid: str) -> Claim | None:
+        """The claim that a ref holds, None when what stands there is not one; refs are anyone's to write."""
+        try:
+            kind, content = self._reader.objects.object(oid, 1 << 16)
+        except MissingObjectError:
+            return None
+        head, _, message = content.decode("utf-8", "replace").partition("\n\n")
+        committed = _COMMITTED.search(head)
+        fields = dict(_TRAILER.findall(message.partition("\n\n")[2]))
+        state = next((s for s in _STATES if s == fields.get("State")), None)
+        if kind != "commit" or committed is None or state is None or not is_slug(fields.get("Evaluator", "")):
+            return None
+        try:
+            item = ItemId.parse(fields.get("Item", ""))
+            slot, lease = int(fields.get("Slot", "")), int(fields.get("Lease-Seconds", ""))
+        except ValueError:
+            return None
+        if ref != f"{CLAIMS}{_ref_part(item)}/{slot}" or lease < 0:
+            return None
+        nonce, host = printable(fields.get("Nonce", "")), printable(fields.get("Host", ""))
+        return Claim(item, slot, fields["Evaluator"], nonce, lease, state, host, int(committed[1]), ref, oid)
+
+
+def _ref_part(item: ItemId) -> str:
+    return f"{item.task}/{item.submission or REVIEW}"
