@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal, get_args
 
 import click
 
@@ -14,19 +14,19 @@ from kgrade.cli.queue import desk_at, evaluator_option
 if TYPE_CHECKING:
     from kgrade.desk import Desk
 
-COLOURS = ("auto", "truecolor", "256", "16", "none")
+Colours = Literal["auto", "truecolor", "256", "16", "none"]
 
 
 @click.command("open", short_help="Open the queue at PATH.")
 @click.argument("path", type=click.Path(path_type=Path), default=Path(), metavar="[PATH]")
 @evaluator_option
-@click.option("--color", "colours", type=click.Choice(COLOURS), help="How many colours the terminal is sent.")
-def command(path: Path, evaluator: str | None, colours: str | None) -> int:
+@click.option("--color", "colours", type=click.Choice(get_args(Colours)), help="How many colours the terminal is sent.")
+def command(path: Path, evaluator: str | None, colours: Colours | None) -> int:
     """Open the queue at PATH (default: here) on the next item."""
     return open_app(path, evaluator, colours)
 
 
-def open_app(folder: Path, evaluator: str | None = None, colours: str | None = None) -> int:
+def open_app(folder: Path, evaluator: str | None = None, colours: Colours | None = None) -> int:
     """Open the queue at `folder` on this terminal and return the exit code; raise Lacking where there is none."""
     with desk_at(folder, evaluator) as desk:
         if not (sys.stdin.isatty() and sys.stdout.isatty()):
@@ -34,7 +34,7 @@ def open_app(folder: Path, evaluator: str | None = None, colours: str | None = N
         return _run(desk, colours or desk.config.color)
 
 
-def _run(desk: Desk, colours: str) -> int:
+def _run(desk: Desk, colours: Colours) -> int:
     from kgrade.desk.people import config_path
     from kgrade.tui.colours import choose_colours
     from kgrade.tui.keys import KeyTable, KeyTableError

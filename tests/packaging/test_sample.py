@@ -8,6 +8,7 @@ import os
 import re
 import subprocess
 import zipfile
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -15,6 +16,8 @@ import pytest
 from kgrade import sample
 from kgrade.records import codec
 from kgrade.records.settings import Settings
+from kgrade.repository.check import check
+from kgrade.repository.folder import Folder
 from kgrade.repository.runner import Git
 from kgrade.repository.tree import Snapshot, TreeReader
 from tests.conftest import Repo
@@ -154,12 +157,13 @@ def test_stored_evidence_is_about_the_bytes_of_the_demo(tmp_path: Path) -> None:
                 assert evidence.inputs.solution_tree == snapshot.solution_tree(evidence.item), path
 
 
-def test_a_repository_becomes_a_queue(make_repo: type[Repo]) -> None:
+def test_a_repository_becomes_a_queue(make_repo: Callable[..., Repo]) -> None:
     repo = make_repo("queue")
     repo.commit({"README": "ours\n"})
     written = sample.begin_queue(repo.path)
     assert "kgrade.yaml" in written
     assert repo.git("status", "--porcelain", "-uall").splitlines() == [f"?? {name}" for name in written]
+    assert check(Folder(repo.path)) == []
     with pytest.raises(sample.SampleError, match="queue and rubrics and kgrade"):
         sample.begin_queue(repo.path)
 
@@ -172,7 +176,7 @@ def test_every_commented_setting_is_one() -> None:
     assert codec.decode(Settings, sample.SETTINGS.encode(), "kgrade.yaml") == Settings()
 
 
-def test_a_queue_is_begun_only_at_the_root(make_repo: type[Repo]) -> None:
+def test_a_queue_is_begun_only_at_the_root(make_repo: Callable[..., Repo]) -> None:
     repo = make_repo("queue")
     (repo.path / "below").mkdir()
     with pytest.raises(sample.SampleError, match="not the root of its repository"):

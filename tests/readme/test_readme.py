@@ -137,5 +137,6 @@ def test_what_the_page_points_at_is_there() -> None:
 
 
 def test_the_keys_are_those_of_the_app() -> None:
-    keys = pytest.importorskip("tests.readme.keys")
+    from tests.readme import keys
+
     assert keys.replaced(README) == README, "write it anew with: python -m tests.readme.keys"
