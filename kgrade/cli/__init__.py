@@ -35,7 +35,7 @@ class Commands(click.Group):
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Read `kgrade` and `kgrade PATH` as the command that opens the app."""
         if not args or args[0] not in (*COMMANDS, *_OWN_OPTIONS):
-            if args and re.fullmatch(r"[\w.-]*[\w.]", args[0]) and not Path(args[0]).exists():
+            if args and re.fullmatch(r"[\w.][\w.-]*", args[0]) and not Path(args[0]).exists():
                 close = difflib.get_close_matches(args[0], COMMANDS, 1)
                 advice = f"; did you mean `kgrade {close[0]}`?" if close else ""
                 ctx.fail(f"{args[0]!r} is neither a command nor a folder here{advice}")
