@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+pytest_plugins = ("tests.selection",)
+
 
 class Repo:
     """A git repository in a temporary folder, driven by the system's git as a person would."""

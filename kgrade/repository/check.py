@@ -23,6 +23,7 @@ from kgrade.repository.tree import Entry, TreeError, split_path
 R = TypeVar("R", bound=Record)
 
 REVIEW_RUBRIC = "task-review"
+KEEPS_FOLDER = ".gitkeep"  # git holds no empty folder, and a queue begins with one
 SLUG_RULE = "a-z, 0-9 and -, at most 64, such as softmax-rows"
 RECORDS = ("task.yaml", "submission.yaml", "adjudication.yaml")
 
@@ -67,7 +68,7 @@ class _Check:
         for entry in self.files.list("queue"):
             if entry.kind == "folder" and not entry.fault:
                 yield from self._task(entry.name)
-            elif entry.kind == "file":
+            elif entry.kind == "file" and entry.name != KEEPS_FOLDER:
                 yield Fault(path=f"queue/{entry.name}", found="a file", expected="only folders, one for each task")
 
     def _entries(self) -> Iterator[Fault]:

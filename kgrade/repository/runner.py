@@ -70,6 +70,10 @@ class GitError(Exception):
         self.stderr = stderr
 
 
+class NotARepositoryError(GitError):
+    """A place that holds no repository, or one that git will not open."""
+
+
 class GitTimeoutError(GitError):
     """A git command that ran past its limit and was killed with everything it had started."""
 
@@ -140,7 +144,7 @@ class Git:
     def open(cls, path: Path) -> Git:
         """The repository that holds `path`; GitError when there is none or git refuses it."""
         if not path.is_dir():
-            raise GitError(f"{printable(str(path))} is not a folder; name a folder inside a git repository")
+            raise NotARepositoryError(f"{printable(str(path))} is not a folder; name a folder inside a git repository")
         log: deque[LogEntry] = deque(maxlen=LOG_LENGTH)
         unknown = Path()
         probe = cls(path, git_dir=unknown, common_dir=unknown, work_tree=None, object_format="sha1", log=log)
@@ -160,6 +164,14 @@ class Git:
             object_format=object_format,
             log=log,
         )
+
+    @classmethod
+    def create(cls, folder: Path, branch: str) -> Git:
+        """A new, empty SHA-1 repository in `folder`, which exists, on `branch`; without any template's hooks."""
+        unknown = Path()
+        start = cls(folder, git_dir=unknown, common_dir=unknown, work_tree=None, object_format="sha1", log=deque())
+        start.run(["init", "--quiet", "--template=", "--object-format=sha1", f"--initial-branch={branch}"])
+        return cls.open(folder)
 
     @property
     def log(self) -> tuple[LogEntry, ...]:
@@ -292,18 +304,18 @@ def reason(result: Result) -> str:
     return lines[-1] if lines else f"exit status {result.code}"
 
 
-def _not_a_repository(path: Path, found: Result) -> GitError:
+def _not_a_repository(path: Path, found: Result) -> NotARepositoryError:
     if "dubious ownership" in found.words:
-        return GitError(
+        return NotARepositoryError(
             f"{printable(str(path))} belongs to another user, so git will not open it; "
             f"if you trust it: git config --global --add safe.directory {printable(str(path))}"
         )
     if "not a git repository" in found.words:
-        return GitError(
+        return NotARepositoryError(
             f"{printable(str(path))} is not inside a git repository; "
             "go to a queue's folder, or make one with: git init && kgrade init"
         )
-    return GitError(f"git cannot open {printable(str(path))}: {reason(found)}")
+    return NotARepositoryError(f"git cannot open {printable(str(path))}: {reason(found)}")
 
 
 def _finish(

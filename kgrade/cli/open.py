@@ -1,0 +1,51 @@
+"""`kgrade [PATH]`: the app, on the next item."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal, get_args
+
+import click
+
+from kgrade.cli.failures import BadInput, Lacking
+from kgrade.cli.queue import desk_at, evaluator_option
+
+if TYPE_CHECKING:
+    from kgrade.desk import Desk
+
+Colours = Literal["auto", "truecolor", "256", "16", "none"]
+
+
+@click.command("open", short_help="Open the queue at PATH.")
+@click.argument("path", type=click.Path(path_type=Path), default=Path(), metavar="[PATH]")
+@evaluator_option
+@click.option("--color", "colours", type=click.Choice(get_args(Colours)), help="How many colours the terminal is sent.")
+def command(path: Path, evaluator: str | None, colours: Colours | None) -> int:
+    """Open the queue at PATH (default: here) on the next item."""
+    return open_app(path, evaluator, colours)
+
+
+def open_app(folder: Path, evaluator: str | None = None, colours: Colours | None = None) -> int:
+    """Open the queue at `folder` on this terminal and return the exit code; raise Lacking where there is none."""
+    with desk_at(folder, evaluator) as desk:
+        if not (sys.stdin.isatty() and sys.stdout.isatty()):
+            raise Lacking("the app needs a terminal (over SSH: ssh -t); for scripts there is: kgrade list --json")
+        return _run(desk, colours or desk.config.color)
+
+
+def _run(desk: Desk, colours: Colours) -> int:
+    from kgrade.desk.people import config_path
+    from kgrade.tui.colours import choose_colours
+    from kgrade.tui.keys import KeyTable, KeyTableError
+
+    try:
+        table = KeyTable(desk.config.keys, single_letters=desk.config.single_keys)
+    except KeyTableError as why:
+        raise BadInput(f"{config_path()}: {why}") from None
+    if colours != "auto":
+        choose_colours(colours)  # before Textual is imported, which reads the number once
+    from kgrade.tui.app import KgradeApp
+    from kgrade.tui.panes import panes
+
+    return KgradeApp(desk, panes(desk.history), table=table).run(mouse=desk.config.mouse) or 0
