@@ -12,6 +12,7 @@ import re
 from bisect import bisect_left
 from collections import Counter
 from collections.abc import Hashable, Sequence
+from itertools import pairwise
 from typing import NamedTuple
 
 STEPS = 300_000
@@ -142,7 +143,7 @@ def _anchors(left: list[int], right: list[int], stretch: _Stretch) -> list[tuple
 def _between(stretch: _Stretch, anchors: list[tuple[int, int]]) -> list[_Stretch]:
     """Cut a stretch at its anchors; each piece begins with the anchor itself, which trimming then takes."""
     cuts = [(stretch.old, stretch.new), *anchors, (stretch.old_end, stretch.new_end)]
-    return [_Stretch(a, a_end, b, b_end, stretch.depth + 1) for (a, b), (a_end, b_end) in zip(cuts, cuts[1:])]
+    return [_Stretch(a, a_end, b, b_end, stretch.depth + 1) for (a, b), (a_end, b_end) in pairwise(cuts)]
 
 
 class Shortest(NamedTuple):

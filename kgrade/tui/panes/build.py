@@ -11,10 +11,20 @@ from kgrade.tui.panes import figures
 from kgrade.tui.panes.glances import worst_state
 from kgrade.tui.panes.layout import BLANK, Column, Entry, Joined, fact, fold, heading, sentence, table
 from kgrade.tui.panes.logs import log_section
-from kgrade.tui.panes.sections import collected, failure, missing_targets, not_run, provenance, spaced, state, target_heading
+from kgrade.tui.panes.sections import (
+    collected,
+    failure,
+    missing_targets,
+    not_run,
+    provenance,
+    spaced,
+    state,
+    target_heading,
+)
 
 if TYPE_CHECKING:
-    from kgrade.desk import EvidenceFile, Item, Sheet
+    from kgrade.desk.item import EvidenceFile, Item
+    from kgrade.desk.sheet import Sheet
 
 
 def pane(item: Item, sheet: Sheet) -> Pane:
@@ -48,10 +58,22 @@ def _target(target: str, file: EvidenceFile, item: Item) -> list[Lines]:
 def _compilations(build: Build) -> list[Row]:
     if not build.targets:
         return []
-    columns = [Column("architecture"), Column("state"), Column("time", right=True), Column("warnings", right=True), Column("why", most=60)]
+    columns = [
+        Column("architecture"),
+        Column("state"),
+        Column("time", right=True),
+        Column("warnings", right=True),
+        Column("why", most=60),
+    ]
     entries = [
         Entry(
-            [one.target, state(one.status), figures.seconds(one.seconds), str(len(one.warnings) or ""), one.reason or ""],
+            [
+                one.target,
+                state(one.status),
+                figures.seconds(one.seconds),
+                str(len(one.warnings) or ""),
+                one.reason or "",
+            ],
             mark="error" if one.status in ("failed", "error") else "",
         )
         for one in build.targets
@@ -74,8 +96,9 @@ def _kernels(build: Build) -> list[Row]:
     if not build.kernels:
         return []
     columns = [
-        Column("kernel", most=26), Column("on", most=8), Column("regs", right=True), Column("spill st/ld", right=True),
-        Column("shared", right=True), Column("occupancy", most=34), Column("stack", right=True), Column("constant", right=True),
+        Column("kernel", most=26), Column("on", most=8), Column("regs", right=True),
+        Column("spill st/ld", right=True), Column("shared", right=True), Column("occupancy", most=34),
+        Column("stack", right=True), Column("constant", right=True),
     ]  # fmt: skip
     entries = [
         Entry(
@@ -94,7 +117,9 @@ def _kernels(build: Build) -> list[Row]:
     ]
     rows = table(columns, entries)
     if any(one.spill_store_bytes or one.spill_load_bytes for one in build.kernels):
-        rows += sentence("registers spill to local memory: every spilled byte is a trip to cache or beyond", "warn", lead="! ")
+        rows += sentence(
+            "registers spill to local memory: every spilled byte is a trip to cache or beyond", "warn", lead="! "
+        )
     cut = [one.kernel for one in build.kernels if len(one.kernel) > columns[0].most]
     for name in dict.fromkeys(cut):
         rows += fact("full name", name, "dim")

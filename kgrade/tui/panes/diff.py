@@ -1,7 +1,7 @@
 """What was changed: the solution against a base, unified and side by side.
 
-A base is one of the item's (`start`, `previous`, `reference`) or `NOTHING`, against which every line is new: that is how
-code written from nothing is read.
+A base is one of the item's (`previous`, `start`, `reference`) or `NOTHING`, against which every line is new: that is
+how code written from nothing is read.
 """
 
 from __future__ import annotations
@@ -20,7 +20,8 @@ from kgrade.tui.panes.layout import BLANK, Joined, fold, sentence
 from kgrade.tui.panes.remarks import Remarks
 
 if TYPE_CHECKING:
-    from kgrade.desk import Item, Sheet
+    from kgrade.desk.item import Item
+    from kgrade.desk.sheet import Sheet
 
 NOTHING: Final = "nothing"
 _WITHOUT_START: Final = ("start", "previous")
@@ -29,7 +30,7 @@ _WITHOUT_START: Final = ("start", "previous")
 def bases(item: Item) -> list[str]:
     """The bases in the order in which a key cycles through them; the first is shown at first."""
     given = list(item.bases)
-    return given + [NOTHING] if any(name in _WITHOUT_START for name in given) else [NOTHING, *given]
+    return [*given, NOTHING] if any(name in _WITHOUT_START for name in given) else [NOTHING, *given]
 
 
 def pane(item: Item, sheet: Sheet, base: str | None = None, *, ignore_space: bool = False) -> Pane:
@@ -38,7 +39,11 @@ def pane(item: Item, sheet: Sheet, base: str | None = None, *, ignore_space: boo
         where = "i shows what is asked, s the reference and the code handed out"
         return Pane(message("— A task itself is under review: there is no solution to compare.", f"  {where}."))
     if not item.solution:
-        return Pane(message("! solution/ holds no file: there is nothing to compare.", "  L shows where the submission came from."))
+        return Pane(
+            message(
+                "! solution/ holds no file: there is nothing to compare.", "  L shows where the submission came from."
+            )
+        )
     base = base if base in bases(item) else bases(item)[0]
     remarks = Remarks(item, sheet)
     unified: list[Lines] = []
@@ -109,7 +114,9 @@ class _FileView:
             why = "differs only in blanks" if ignore_space else "differs only in the newline at the end of the file"
             return [Rows([*rows, Row(spans=(Span(f"  ~ {why}", "dim"),))])]
         if self._coarse:
-            rows += sentence("too different or too large to be aligned closely: long stretches show as replaced", "warn", lead="~ ")
+            rows += sentence(
+                "too different or too large to be aligned closely: long stretches show as replaced", "warn", lead="~ "
+            )
         return [Rows(rows), *self._around(hunks, order, make)]
 
     def _found(self, ignore_space: bool) -> list[Hunk]:
@@ -175,8 +182,7 @@ class _FileView:
         changed = line.old is None or line.new is None or line.partner is not None
         right = self._half(line, new=True, changed=changed)
         left = self._half(line, new=False, changed=changed)
-        return replace(left, sign=right.sign or left.sign, aside=right.aside or left.aside, fold=right.fold or left.fold,
-                       beside=replace(right, aside=(), fold=None))  # fmt: skip
+        return replace(left, fold=right.fold or left.fold, beside=replace(right, fold=None))
 
     def _half(self, line: _Line, *, new: bool, changed: bool) -> Row:
         number = line.new if new else line.old
@@ -184,7 +190,9 @@ class _FileView:
             return Row(gutter=(Span(" " * (self._digits + 3), "number"),))
         side = ("+" if new else "-") if changed else " "
         place = self._place(number, new)
-        one = _Line(None if new else number, number if new else None, line.old if new else line.new) if changed else line
+        one = (
+            _Line(None if new else number, number if new else None, line.old if new else line.new) if changed else line
+        )
         spans, blanks_only = self._spans(one, new=new)
         return Row(
             spans=spans,

@@ -20,7 +20,9 @@ def case_details(case: CaseCheck) -> list[Row]:
     rows = sentence(case.reason, indent=_INDENT, lead="> ") if case.reason else []
     rows += failure(case.failure, indent=_INDENT) if case.failure else []
     if case.touched:
-        rows += sentence(f"inputs written that must stay untouched: {', '.join(case.touched)}", "bad", indent=_INDENT, lead="✗ ")
+        rows += sentence(
+            f"inputs written that must stay untouched: {', '.join(case.touched)}", "bad", indent=_INDENT, lead="✗ "
+        )
     for output in case.outputs:
         rows += _output(output)
     seed = f"seed {case.seed}, " if case.seed is not None else ""
@@ -36,7 +38,10 @@ def _output(output: OutputCheck) -> list[Row]:
         rows += _labelled("passes when", figures.tolerance(output.tolerance))
     if output.magnitude:
         size = output.magnitude
-        rows += _labelled("size of ref", f"max |ref| {figures.error(size.max_abs)}, mean |ref| {figures.error(size.mean_abs)}{_zeros(output)}")
+        rows += _labelled(
+            "size of ref",
+            f"max |ref| {figures.error(size.max_abs)}, mean |ref| {figures.error(size.mean_abs)}{_zeros(output)}",
+        )
     if output.figures:
         rows += _spreads(output.figures, output.framework)
         rows += _counts(output.figures)
@@ -58,7 +63,9 @@ def _labelled(label: str, text: str) -> list[Row]:
 
 
 def _spreads(found: Figures, framework: Figures | None) -> list[Row]:
-    columns = [Column("error against float64")] + [Column(name, right=True) for name in ("p50", "p99", "p99.9", "max", "framework max")]
+    columns = [Column("error against float64")] + [
+        Column(name, right=True) for name in ("p50", "p99", "p99.9", "max", "framework max")
+    ]
     kinds = [
         ("absolute", found.absolute, framework and framework.absolute, figures.error),
         ("relative", found.relative, framework and framework.relative, figures.error),

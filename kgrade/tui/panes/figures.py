@@ -88,7 +88,7 @@ def ratio(value: float) -> str:
 
 
 def speedup(entry: Speedup) -> str:
-    """Return a speedup with its interval and what may be said: `1.31x [1.28, 1.34]`, `1.02x [0.97, 1.06] no difference`."""
+    """Return a speedup with its interval and what may be said, such as `1.02x [0.97, 1.06] no difference`."""
     if entry.interval is None:
         return f"{ratio(entry.ratio)} no interval: too few samples"
     low, high = entry.interval
@@ -130,7 +130,7 @@ def tolerance(row: Tolerance | ToleranceUsed) -> str:
 
 
 def case_name(case: Case) -> str:
-    """Return the case as one reads it in a table: symbols, dtype shortened, family and layout when they say something."""
+    """Return the case as a table names it: symbols, short dtype, family and layout when they say something."""
     parts = [f"{key}={value}" for key, value in case.symbols.items()]
     parts.append(dtype(case.dtype))
     if case.family != "normal":

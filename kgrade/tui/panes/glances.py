@@ -8,7 +8,7 @@ from kgrade.tui.pane import Glance
 from kgrade.tui.panes.sections import SIGNS, STYLES, collected
 
 if TYPE_CHECKING:
-    from kgrade.desk import Item
+    from kgrade.desk.item import Item
 
 _GRAVEST_FIRST: Final = ("failed", "error", "flagged", "passed", "not-run")
 

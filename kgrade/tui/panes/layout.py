@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import accumulate
 from typing import Final, NamedTuple
@@ -118,10 +118,9 @@ def _cells(text: str) -> int:
     return cell_len(text if text.isascii() and text.isprintable() else neutral(text))
 
 
-def fold(text: str, rows: Sequence[Row] | Lines, style: str = "dim", *, indent: str = "") -> Row:
+def fold(text: str, rows: list[Row] | Lines, style: str = "dim", *, indent: str = "") -> Row:
     """A row that `o` opens."""
-    lines = rows if not isinstance(rows, (list, tuple)) else Rows(rows)
-    return Row(spans=(Span(f"{indent}{text}, o opens", style),), fold=lines)
+    return Row(spans=(Span(f"{indent}{text}, o opens", style),), fold=Rows(rows) if isinstance(rows, list) else rows)
 
 
 class Joined:
@@ -145,3 +144,9 @@ class Joined:
         """The numbers of the rows with a mark."""
         starts = [0, *self._ends]
         return [start + mark for start, part in zip(starts, self._parts) for mark in part.marks]
+
+    def find(self, needle: str) -> Iterator[int | None]:
+        """Rows that hold `needle`; see `Lines.find`."""
+        for start, part in zip([0, *self._ends], self._parts):
+            for found in part.find(needle):
+                yield None if found is None else start + found

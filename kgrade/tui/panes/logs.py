@@ -10,7 +10,7 @@ from kgrade.tui.panes import figures
 from kgrade.tui.panes.layout import fold, heading, sentence
 
 if TYPE_CHECKING:
-    from kgrade.desk import EvidenceFile
+    from kgrade.desk.item import EvidenceFile
 
 _SCANNED: Final = 8 << 20
 """Bytes in which errors are sought for `]`; lines past them are still signed when they are looked at."""
@@ -32,7 +32,7 @@ def log_rows(data: bytes) -> LazyRows:
         gutter = (Span(f"{index + 1:{digits}} ", "number"), Span(f"{sign} ", style))
         return Row(spans=(Span(line, style),), gutter=gutter, mark="error" if sign == "✗" else "")
 
-    return LazyRows(len(text), make, _error_lines(data))
+    return LazyRows(len(text), make, _error_lines(data), text.find)
 
 
 def log_section(file: EvidenceFile, name: str | None) -> list[Lines]:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 from rich.cells import cell_len
 
 from kgrade.tui.highlight import HighlightedText
-from kgrade.tui.lines import Lines, Row, Rows, SourceText, Span, LazyRows
+from kgrade.tui.lines import LazyRows, Lines, Row, Rows, SourceText, Span
 from kgrade.tui.panes.layout import BLANK, WIDTH, Column, Entry, table
 from kgrade.tui.text import neutral
 
@@ -107,7 +107,9 @@ class _Reader:
 
 def _literal(token: Token) -> Iterator[list[Span]]:
     words = token.info.split()
-    code = HighlightedText(token.content.encode("utf-8", "surrogateescape"), f"_{_ENDINGS.get(words[0], '')}" if words else "_")
+    code = HighlightedText(
+        token.content.encode("utf-8", "surrogateescape"), f"_{_ENDINGS.get(words[0], '')}" if words else "_"
+    )
     for index in range(len(code)):
         yield [Span("    "), *code[index]]
 
@@ -118,7 +120,7 @@ def _filled(token: Token, width: int, style: str) -> Iterator[list[Span]]:
     used = 0
     for word in _words(token.children or [], style):
         cells = sum(cell_len(neutral(span.text)) for span in word)
-        if word and line and used + 1 + cells > width or not word:
+        if (word and line and used + 1 + cells > width) or not word:
             yield line
             line, used = [], 0
         if line:

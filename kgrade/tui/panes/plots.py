@@ -1,27 +1,24 @@
-"""Small plots in text that stay readable at 80 columns, in block characters or in plain ASCII."""
+"""Small plots in text, made of block elements and ASCII, that stay readable at 80 columns."""
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
+from itertools import pairwise
+from typing import Final
 
-_BLOCKS = " ▏▎▍▌▋▊▉█"
-_LEVELS = " ▁▂▃▄▅▆▇█"
-_ASCII_LEVELS = " .:-=+*#@"
+_EIGHTHS: Final = " ▏▎▍▌▋▊▉█"
+_LEVELS: Final = "▁▂▃▄▅▆▇█"
 
 
-def bar(value: float, whole: float, width: int, *, ascii_only: bool = False) -> str:
+def bar(value: float, whole: float, width: int) -> str:
     """Return a bar of `value` out of `whole`, at most `width` cells; whatever is not zero shows at least a mark."""
     if whole <= 0 or value <= 0 or width <= 0:
         return ""
-    eighths = max(1, round(min(value / whole, 1.0) * width * 8))
-    if ascii_only:
-        return "#" * max(1, eighths // 8)
-    full, rest = divmod(eighths, 8)
-    return _BLOCKS[8] * full + (_BLOCKS[rest] if rest else "")
+    full, rest = divmod(max(1, round(min(value / whole, 1.0) * width * 8)), 8)
+    return _EIGHTHS[8] * full + (_EIGHTHS[rest] if rest else "")
 
 
-def strip(values: Sequence[float], width: int, *, ascii_only: bool = False) -> str:
+def strip(values: Sequence[float], width: int) -> str:
     """Return the samples in the order they were taken, one cell each, or the largest of each bucket when they are many.
 
     The lowest sample stands at the lowest mark and the highest at the highest, so drift and spikes are seen.
@@ -30,30 +27,14 @@ def strip(values: Sequence[float], width: int, *, ascii_only: bool = False) -> s
         return ""
     cells = min(width, len(values))
     edges = [index * len(values) // cells for index in range(cells + 1)]
-    peaks = [max(values[start:end]) for start, end in zip(edges, edges[1:], strict=False)]
-    low, high = min(values), max(values)
-    levels = _ASCII_LEVELS if ascii_only else _LEVELS
-    steps = len(levels) - 2
-    span = high - low
-    return "".join(levels[1 + (round((peak - low) / span * steps) if span > 0 else 0)] for peak in peaks)
-
-
-def density(values: Sequence[float], width: int, *, ascii_only: bool = False) -> str:
-    """Return how the samples are spread from the lowest (left) to the highest (right): the fuller a cell, the more."""
-    if not values or width <= 0:
-        return ""
-    low, high = min(values), max(values)
-    counts = [0] * width
-    for value in values:
-        place = int((value - low) / (high - low) * (width - 1) + 0.5) if high > low else 0
-        counts[place] += 1
-    levels = _ASCII_LEVELS if ascii_only else _LEVELS
-    top = max(counts)
-    return "".join(levels[math.ceil(count / top * (len(levels) - 1))] for count in counts)
+    peaks = [max(values[start:end]) for start, end in pairwise(edges)]
+    low, span = min(values), max(values) - min(values)
+    steps = len(_LEVELS) - 1
+    return "".join(_LEVELS[round((peak - low) / span * steps) if span > 0 else 0] for peak in peaks)
 
 
 def whiskers(low: float, middle: float, high: float, left: float, right: float, width: int) -> str:
-    """Return an interval with its middle on an axis from `left` to `right`: `   |--*---|   `. ASCII only."""
+    """Return an interval with its middle on an axis from `left` to `right`: `   |--*---|   `."""
     if right <= left or width < 3:
         return ""
 

@@ -11,7 +11,8 @@ from kgrade.tui.panes.layout import sentence
 from kgrade.tui.panes.sections import collected
 
 if TYPE_CHECKING:
-    from kgrade.desk import Item, Sheet
+    from kgrade.desk.item import Item
+    from kgrade.desk.sheet import Sheet
 
 SEVERITY_STYLES: Final = {"tell": "bad", "suspect": "warn", "note": "note"}
 _ASIDE: Final = 36

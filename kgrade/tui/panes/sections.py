@@ -10,7 +10,7 @@ from kgrade.tui.lines import Row, Span
 from kgrade.tui.panes.layout import BLANK, fact, heading, sentence
 
 if TYPE_CHECKING:
-    from kgrade.desk import EvidenceFile, Item
+    from kgrade.desk.item import EvidenceFile, Item
 
 SIGNS: Final = {"passed": "✓", "failed": "✗", "flagged": "!", "error": "!", "not-run": "—"}
 STYLES: Final = {"passed": "good", "failed": "bad", "flagged": "warn", "error": "warn", "not-run": "dim"}
@@ -20,10 +20,12 @@ class StageResult(Protocol):
     """The state that every stage has."""
 
     @property
-    def status(self) -> StageStatus: ...
+    def status(self) -> StageStatus:
+        """What became of the stage."""
 
     @property
-    def reason(self) -> str | None: ...
+    def reason(self) -> str | None:
+        """Why, in one sentence."""
 
 
 def state(status: str, words: str = "") -> Span:
@@ -74,8 +76,10 @@ def not_run(stage: StageResult, item: Item, what: str) -> list[Row]:
     reason = stage.reason or "no reason was recorded"
     if stage.status == "error":
         rows = sentence(f"{what} could not be examined: {reason}", "warn", lead="! ")
-        return rows + sentence("This is a fault of the harness or the machine, not of the submission.", indent="  ") + (
-            collect_advice(item)
+        return (
+            rows
+            + sentence("This is a fault of the harness or the machine, not of the submission.", indent="  ")
+            + (collect_advice(item))
         )
     rows = sentence(f"{what}: not run, because {reason}", lead="— ")
     return rows + (collect_advice(item) if reason == NOT_COLLECTED else [])

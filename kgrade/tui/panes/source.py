@@ -8,11 +8,12 @@ from kgrade.tui.highlight import HighlightedText
 from kgrade.tui.lines import LazyRows, Lines, Place, Row, Rows, Span, message
 from kgrade.tui.pane import Glance, Pane
 from kgrade.tui.panes import figures
-from kgrade.tui.panes.layout import BLANK, Entry, Column, Joined, fold, heading, table
+from kgrade.tui.panes.layout import BLANK, Column, Entry, Joined, fold, heading, table
 from kgrade.tui.panes.remarks import Remarks
 
 if TYPE_CHECKING:
-    from kgrade.desk import Item, Sheet
+    from kgrade.desk.item import Item
+    from kgrade.desk.sheet import Sheet
 
 _SNIFFED: Final = 8_000
 _ABOUT: Final = ("prompt.md", "task.yaml")
@@ -58,7 +59,7 @@ def code_rows(path: str, data: bytes, remarks: Remarks) -> LazyRows:
             fold=remarks.in_full(place),
         )
 
-    return LazyRows(len(text), make, [line - 1 for line in remarks.lines(path) if line <= len(text)])
+    return LazyRows(len(text), make, [line - 1 for line in remarks.lines(path) if line <= len(text)], text.source.find)
 
 
 def _contents(files: dict[str, bytes], remarks: Remarks) -> list[Row]:

@@ -9,11 +9,12 @@ from kgrade.tui.highlight import file_rows
 from kgrade.tui.lines import Lines, Row, Rows, Span
 from kgrade.tui.pane import Glance, Pane
 from kgrade.tui.panes import figures
-from kgrade.tui.panes.layout import BLANK, Column, Entry, Joined, fact, fold, heading, table
+from kgrade.tui.panes.layout import BLANK, Column, Entry, Joined, fact, fold, heading, sentence, table
 from kgrade.tui.panes.markdown import markdown
 
 if TYPE_CHECKING:
-    from kgrade.desk import Item, Sheet
+    from kgrade.desk.item import Item
+    from kgrade.desk.sheet import Sheet
 
 _MANTISSA = {"float64": 53, "float32": 24, "float16": 11, "bfloat16": 8, "float8_e4m3fn": 4, "float8_e5m2": 3,
              "float8_e4m3fnuz": 4, "float8_e5m2fnuz": 3}  # fmt: skip
@@ -24,7 +25,9 @@ def pane(item: Item, sheet: Sheet) -> Pane:
     """The task of `item`."""
     task = item.task
     parts: list[Lines] = [Rows([*_summary(item), BLANK, heading("prompt")])]
-    parts.append(markdown(item.prompt) if item.prompt.strip() else Rows([Row(spans=(Span("— prompt.md is empty", "warn"),))]))
+    parts.append(
+        markdown(item.prompt) if item.prompt.strip() else Rows([Row(spans=(Span("— prompt.md is empty", "warn"),))])
+    )
     parts.append(Rows([BLANK, *_interface(task), BLANK, *_tolerance(task), BLANK, *_cases(task), BLANK, *_files(item)]))
     return Pane(Joined(parts), glance(item))
 
@@ -39,7 +42,9 @@ def _summary(item: Item) -> list[Row]:
     rows = [Row(spans=(Span(task.title, "strong"),))]
     rows += fact("type", f"{task.type} in {task.language}{_source(task)}")
     rows += fact("targets", ", ".join(task.targets) + (f", {task.devices} devices" if task.devices != 1 else ""))
-    rows += fact("called as", f"{task.entry}({', '.join(task.inputs)}) -> {', '.join(task.outputs)}  [{task.interface}]")
+    rows += fact(
+        "called as", f"{task.entry}({', '.join(task.inputs)}) -> {', '.join(task.outputs)}  [{task.interface}]"
+    )
     cases, timed = task.check_cases(), task.benchmark_cases()
     extra = sum(not task.required(case) for case in cases)
     checked = figures.count(len(cases), "case") + (f", {extra} outside the contract (extra)" if extra else "")
@@ -76,8 +81,14 @@ def _rules(task: Task) -> list[Row]:
     if task.matched_ratio is not None:
         cap = "" if task.error_cap is None else f", the rest within {task.error_cap:g}"
         rows += fact("matched", f"{task.matched_ratio:.4g} of the elements must be within tolerance{cap}")
-    rows += fact("backward", f"gradients of {', '.join(task.backward)} against float64 autograd") if task.backward else []
-    rows += fact("in place", f"may write {', '.join(task.inplace)}; other inputs must stay untouched") if task.inplace else []
+    rows += (
+        fact("backward", f"gradients of {', '.join(task.backward)} against float64 autograd") if task.backward else []
+    )
+    rows += (
+        fact("in place", f"may write {', '.join(task.inplace)}; other inputs must stay untouched")
+        if task.inplace
+        else []
+    )
     rows += fact("prepare", f"{task.prepare} runs once before timing; its cost is shown apart") if task.prepare else []
     if task.stochastic:
         rows += fact("random", "outputs are judged by their distribution, not element by element")
@@ -98,9 +109,19 @@ def _submission(item: Item) -> list[Row]:
 
 
 def _interface(task: Task) -> list[Row]:
-    columns = [Column("inputs and outputs", most=24), Column("shape", most=30), Column("dtype"), Column("rules", most=80)]
-    entries = [Entry([Span(f"in   {name}"), _shape(spec), spec.dtype, _input_rules(spec)]) for name, spec in task.inputs.items()]
-    entries += [Entry([f"out  {name}", _shape(spec), spec.dtype, _output_rules(spec)]) for name, spec in task.outputs.items()]
+    columns = [
+        Column("inputs and outputs", most=24),
+        Column("shape", most=30),
+        Column("dtype"),
+        Column("rules", most=80),
+    ]
+    entries = [
+        Entry([Span(f"in   {name}"), _shape(spec), spec.dtype, _input_rules(spec)])
+        for name, spec in task.inputs.items()
+    ]
+    entries += [
+        Entry([f"out  {name}", _shape(spec), spec.dtype, _output_rules(spec)]) for name, spec in task.outputs.items()
+    ]
     return table(columns, entries)
 
 
@@ -127,7 +148,12 @@ def _output_rules(spec: Output) -> str:
 
 def _tolerance(task: Task) -> list[Row]:
     """Each row beside what it means: units of one rounding, and the magnitude below which zeros would pass."""
-    columns = [Column("tolerance"), Column("passes when", most=60), Column("one rounding is", right=True), Column("rtol is", right=True)]
+    columns = [
+        Column("tolerance"),
+        Column("passes when", most=60),
+        Column("one rounding is", right=True),
+        Column("rtol is", right=True),
+    ]
     entries = []
     for name, row in task.tolerance.items():
         rounding = 2.0 ** -_MANTISSA[name] if name in _MANTISSA else None
@@ -144,7 +170,8 @@ def _tolerance(task: Task) -> list[Row]:
     rows = table(columns, entries)
     loosest = max((row.atol for row in task.tolerance.values()), default=0.0)
     if loosest:
-        rows += [Row(spans=(Span(f"  zeros pass where |ref| <= atol, up to {figures.error(loosest)}: compare with the output's size in tests (t)", "dim"),))]
+        zeros = f"zeros pass where |ref| <= atol, up to {figures.error(loosest)}; t (tests) shows how large ref is"
+        rows += sentence(zeros, "dim", indent="  ")
     return rows
 
 

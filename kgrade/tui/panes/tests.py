@@ -16,7 +16,8 @@ from kgrade.tui.panes.logs import log_section
 from kgrade.tui.panes.sections import collected, missing_targets, not_run, provenance, spaced, state, target_heading
 
 if TYPE_CHECKING:
-    from kgrade.desk import EvidenceFile, Item, Sheet
+    from kgrade.desk.item import EvidenceFile, Item
+    from kgrade.desk.sheet import Sheet
 
 _ORDER = ("failed", "error", "passed", "not-run")
 
@@ -54,7 +55,7 @@ def _target(target: str, file: EvidenceFile, item: Item) -> list[Lines]:
     sections = [
         [*head, *_verdict(check)],
         _cases("required", [case for case in check.cases if case.required]),
-        _cases("extra: outside the contract, they inform and cannot fail it", [case for case in check.cases if not case.required]),
+        _cases("extra (outside the contract: cannot fail it)", [case for case in check.cases if not case.required]),
         _unseen(check, target),
         provenance(file.evidence.environment, check.method),
     ]  # fmt: skip
@@ -65,7 +66,8 @@ def _verdict(check: Check) -> list[Row]:
     required = [case for case in check.cases if case.required]
     passed = sum(case.status == "passed" for case in required)
     skipped = sum(case.status == "not-run" for case in required)
-    text = f"  {passed} of {figures.count(len(required), 'required case')} passed{f', {skipped} not run' if skipped else ''}"
+    rest = f", {skipped} not run" if skipped else ""
+    text = f"  {passed} of {figures.count(len(required), 'required case')} passed{rest}"
     return [Row(spans=(state(check.status), Span(text))), *(sentence(check.reason) if check.reason else [])]
 
 
@@ -74,12 +76,14 @@ def _cases(title: str, cases: list[CaseCheck]) -> list[Row]:
     if not cases:
         return []
     columns = [
-        Column("case", most=32), Column("state"), Column("max abs", right=True), Column("rel", right=True), Column("ulp", right=True),
-        Column("framework", right=True), Column("wrong", right=True), Column("tolerance (max |ref|)", most=60),
+        Column("case", most=32), Column("state"), Column("max abs", right=True), Column("rel", right=True),
+        Column("ulp", right=True), Column("framework", right=True), Column("wrong", right=True),
+        Column("tolerance (max |ref|)", most=60),
     ]  # fmt: skip
     ordered = sorted(cases, key=_gravity)
     entries = [
-        Entry(_cells(case), mark="case" if case.status in ("failed", "error") else "", fold=Rows(case_details(case))) for case in ordered
+        Entry(_cells(case), mark="case" if case.status in ("failed", "error") else "", fold=Rows(case_details(case)))
+        for case in ordered
     ]
     return [heading(title, f"{len(cases)}, o opens a case"), *table(columns, entries)]
 
