@@ -38,6 +38,14 @@ class Hunk(NamedTuple):
     changes: list[Change]
 
 
+class HunkLine(NamedTuple):
+    """A line of a hunk: which line of each side (from 0, None: not on that side), and its partner on the other side."""
+
+    old: int | None
+    new: int | None
+    partner: int | None = None
+
+
 class FilePair:
     """A file of the solution beside the one of the base that it comes from; a side that is not there is None."""
 
@@ -93,6 +101,35 @@ def pairs(base: Mapping[str, bytes], solution: Mapping[str, bytes]) -> list[File
         found.append(FilePair(source, base.get(source) if source else None, path, data))
     found += [FilePair(path, data, None, None) for path, data in gone.items()]
     return sorted(found, key=lambda pair: (pair.kind == "same", pair.new_path or pair.old_path or ""))
+
+
+def in_one(hunk: Hunk) -> list[HunkLine]:
+    """The lines of a hunk, removed ones above the added ones."""
+    lines: list[HunkLine] = []
+    old, new = hunk.old, hunk.new
+    for change in hunk.changes:
+        lines += [HunkLine(old + step, new + step) for step in range(change.old - old)]
+        gone, come = range(change.old, change.old_end), range(change.new, change.new_end)
+        both = min(len(gone), len(come))
+        lines += [HunkLine(number, None, come[step] if step < both else None) for step, number in enumerate(gone)]
+        lines += [HunkLine(None, number, gone[step] if step < both else None) for step, number in enumerate(come)]
+        old, new = change.old_end, change.new_end
+    return lines + [HunkLine(old + step, new + step) for step in range(hunk.old_end - old)]
+
+
+def in_two(hunk: Hunk) -> list[HunkLine]:
+    """The lines of a hunk, each removed one on one line with the added one that stands in its place."""
+    lines: list[HunkLine] = []
+    old, new = hunk.old, hunk.new
+    for change in hunk.changes:
+        lines += [HunkLine(old + step, new + step) for step in range(change.old - old)]
+        gone, come = range(change.old, change.old_end), range(change.new, change.new_end)
+        both = min(len(gone), len(come))
+        lines += [HunkLine(gone[step], come[step], partner=come[step]) for step in range(both)]
+        lines += [HunkLine(number, None) for number in gone[both:]]
+        lines += [HunkLine(None, number) for number in come[both:]]
+        old, new = change.old_end, change.new_end
+    return lines + [HunkLine(old + step, new + step) for step in range(hunk.old_end - old)]
 
 
 def _keys(source: SourceText, ignore_space: bool) -> list[str]:

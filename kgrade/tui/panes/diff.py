@@ -15,7 +15,7 @@ from kgrade.tui.lines import LazyRows, Lines, Place, Row, Rows, Span, message
 from kgrade.tui.pane import Glance, Pane
 from kgrade.tui.panes import figures
 from kgrade.tui.panes.alignment import changed_parts
-from kgrade.tui.panes.comparison import FilePair, Hunk, pairs
+from kgrade.tui.panes.comparison import FilePair, Hunk, HunkLine, in_one, in_two, pairs
 from kgrade.tui.panes.layout import BLANK, Joined, fold, sentence
 from kgrade.tui.panes.remarks import Remarks
 
@@ -68,14 +68,6 @@ def _head(item: Item, base: str, ignore_space: bool) -> list[Row]:
     return sentence(f"{what}{blanks}{f'  (other bases: {others})' if others else ''}", "dim")
 
 
-class _Line(NamedTuple):
-    """A line of a hunk: which line of each side (from 0, None: not on that side), and its partner on the other side."""
-
-    old: int | None
-    new: int | None
-    partner: int | None = None
-
-
 class _FileView:
     """One pair of files as rows, in both layouts."""
 
@@ -90,20 +82,20 @@ class _FileView:
 
     def unified(self, ignore_space: bool) -> list[Lines]:
         """The file's rows with removed lines above the added ones."""
-        return self._lines(_in_one, self._row, ignore_space)
+        return self._lines(in_one, self._row, ignore_space)
 
     def split(self, ignore_space: bool) -> list[Lines]:
         """The file's rows with the old line at the left and the new one at the right."""
-        return self._lines(_in_two, self._split_row, ignore_space)
+        return self._lines(in_two, self._split_row, ignore_space)
 
     def _lines(
-        self, order: Callable[[Hunk], list[_Line]], make: Callable[[_Line], Row], ignore_space: bool
+        self, order: Callable[[Hunk], list[HunkLine]], make: Callable[[HunkLine], Row], ignore_space: bool
     ) -> list[Lines]:
         kind = self._pair.kind
         if kind == "binary":
             return [Rows([BLANK, self._title("not text, so not shown", "warn")])]
         if kind == "same":
-            lines = [_Line(number, number) for number in range(len(self._pair.new))]
+            lines = [HunkLine(number, number) for number in range(len(self._pair.new))]
             whole = LazyRows(len(lines), lambda number: make(lines[number]))
             return [Rows([BLANK, replace(self._title("the same on both sides, o opens"), fold=whole)])]
         hunks = self._found(ignore_space)
@@ -145,7 +137,7 @@ class _FileView:
         return f"{'solution' if self._base == 'previous' else self._base}/{path}"
 
     def _around(
-        self, hunks: Sequence[Hunk], order: Callable[[Hunk], list[_Line]], make: Callable[[_Line], Row]
+        self, hunks: Sequence[Hunk], order: Callable[[Hunk], list[HunkLine]], make: Callable[[HunkLine], Row]
     ) -> list[Lines]:
         """Hunks, with what stands unchanged between them behind folds."""
         parts: list[Lines] = []
@@ -162,7 +154,7 @@ class _FileView:
         parts.append(Rows(_gap(old, new, len(self._pair.old) - old, make)))
         return parts
 
-    def _row(self, line: _Line) -> Row:
+    def _row(self, line: HunkLine) -> Row:
         """A row of the unified layout."""
         side, place = self._side(line)
         numbers = f"{_number(line.old, self._digits)} {_number(line.new, self._digits)} {side} "
@@ -177,21 +169,23 @@ class _FileView:
             fold=self._remarks.in_full(place),
         )
 
-    def _split_row(self, line: _Line) -> Row:
+    def _split_row(self, line: HunkLine) -> Row:
         """A row of the split layout: the old line, and beside it the new one."""
         changed = line.old is None or line.new is None or line.partner is not None
         right = self._half(line, new=True, changed=changed)
         left = self._half(line, new=False, changed=changed)
         return replace(left, fold=right.fold or left.fold, beside=replace(right, fold=None))
 
-    def _half(self, line: _Line, *, new: bool, changed: bool) -> Row:
+    def _half(self, line: HunkLine, *, new: bool, changed: bool) -> Row:
         number = line.new if new else line.old
         if number is None:
             return Row(gutter=(Span(" " * (self._digits + 3), "number"),))
         side = ("+" if new else "-") if changed else " "
         place = self._place(number, new)
         one = (
-            _Line(None if new else number, number if new else None, line.old if new else line.new) if changed else line
+            HunkLine(None if new else number, number if new else None, line.old if new else line.new)
+            if changed
+            else line
         )
         spans, blanks_only = self._spans(one, new=new)
         return Row(
@@ -204,7 +198,7 @@ class _FileView:
             fold=self._remarks.in_full(place),
         )
 
-    def _side(self, line: _Line) -> tuple[str, Place]:
+    def _side(self, line: HunkLine) -> tuple[str, Place]:
         if line.new is not None:
             return ("+" if line.old is None else " "), self._place(line.new, new=True)
         assert line.old is not None
@@ -214,7 +208,7 @@ class _FileView:
         path = f"solution/{self._pair.new_path}" if new else self._label(self._pair.old_path)
         return Place(path or "", number + 1, "new" if new else "old")
 
-    def _spans(self, line: _Line, *, new: bool) -> tuple[tuple[Span, ...], tuple[Span, ...]]:
+    def _spans(self, line: HunkLine, *, new: bool) -> tuple[tuple[Span, ...], tuple[Span, ...]]:
         """The spans of a line, with the words that changed marked, and a remark when only blanks did."""
         text: HighlightedText = self._pair.new if new else self._pair.old
         number = line.new if new else line.old
@@ -252,7 +246,7 @@ class _Parts(NamedTuple):
 class _Made(LazyRows):
     """The lines of a hunk; a file that is wholly new is one hunk whose first line is the mark."""
 
-    def __init__(self, lines: list[_Line], make: Callable[[_Line], Row], whole: bool) -> None:
+    def __init__(self, lines: list[HunkLine], make: Callable[[HunkLine], Row], whole: bool) -> None:
         def made(index: int) -> Row:
             row = make(lines[index])
             return replace(row, mark="hunk") if whole and index == 0 else row
@@ -260,37 +254,10 @@ class _Made(LazyRows):
         super().__init__(len(lines), made, [0] if whole and lines else [])
 
 
-def _in_one(hunk: Hunk) -> list[_Line]:
-    lines: list[_Line] = []
-    old, new = hunk.old, hunk.new
-    for change in hunk.changes:
-        lines += [_Line(old + step, new + step) for step in range(change.old - old)]
-        gone, come = range(change.old, change.old_end), range(change.new, change.new_end)
-        both = min(len(gone), len(come))
-        lines += [_Line(number, None, come[step] if step < both else None) for step, number in enumerate(gone)]
-        lines += [_Line(None, number, gone[step] if step < both else None) for step, number in enumerate(come)]
-        old, new = change.old_end, change.new_end
-    return lines + [_Line(old + step, new + step) for step in range(hunk.old_end - old)]
-
-
-def _in_two(hunk: Hunk) -> list[_Line]:
-    lines: list[_Line] = []
-    old, new = hunk.old, hunk.new
-    for change in hunk.changes:
-        lines += [_Line(old + step, new + step) for step in range(change.old - old)]
-        gone, come = range(change.old, change.old_end), range(change.new, change.new_end)
-        both = min(len(gone), len(come))
-        lines += [_Line(gone[step], come[step], partner=come[step]) for step in range(both)]
-        lines += [_Line(number, None) for number in gone[both:]]
-        lines += [_Line(None, number) for number in come[both:]]
-        old, new = change.old_end, change.new_end
-    return lines + [_Line(old + step, new + step) for step in range(hunk.old_end - old)]
-
-
-def _gap(old: int, new: int, count: int, make: Callable[[_Line], Row]) -> list[Row]:
+def _gap(old: int, new: int, count: int, make: Callable[[HunkLine], Row]) -> list[Row]:
     if count <= 0:
         return []
-    lines = LazyRows(count, lambda step: make(_Line(old + step, new + step)))
+    lines = LazyRows(count, lambda step: make(HunkLine(old + step, new + step)))
     return [fold(f"… {figures.count(count, 'unchanged line')}", lines)]
 
 

@@ -30,10 +30,10 @@ def significant(value: Number, digits: int = 3) -> str:
 
 
 def error(value: Number) -> str:
-    """Return an error figure with two digits, always as a power of ten unless it is zero: `2.3e-4`."""
+    """Return an error figure with two digits, as a power of ten outside 0.1 to 1000: `2.3e-4`, `0.35`, `12`."""
     number = float(value)
-    if number == 0 or not math.isfinite(number):
-        return "0" if number == 0 else str(number)
+    if not math.isfinite(number) or 0.1 <= abs(number) < 999.5 or number == 0:
+        return significant(number, 2)
     return _short_exponent(f"{number:.1e}")
 
 
@@ -58,10 +58,14 @@ def duration(us: float) -> str:
     return f"{significant(us * factor)} {unit}"
 
 
-def interval_us(low: float, high: float) -> str:
-    """Return an interval of microseconds in one unit: `[12.1, 12.6] us`."""
-    unit, factor = _unit(high)
-    return f"[{_places(low * factor, high * factor)}, {_places(high * factor, high * factor)}] {unit}"
+def median_interval(samples: Samples) -> str:
+    """Return a median with its 95 % interval in one unit: `12.3 [12.1, 12.6] us`."""
+    unit, factor = _unit(samples.median_us)
+    middle = significant(samples.median_us * factor)
+    if samples.interval_us is None:
+        return f"{middle} {unit}, no interval: too few samples"
+    low, high = (_places(end * factor, samples.median_us * factor) for end in samples.interval_us)
+    return f"{middle} [{low}, {high}] {unit}"
 
 
 def median(samples: Samples) -> str:

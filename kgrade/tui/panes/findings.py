@@ -43,7 +43,7 @@ def glance(item: Item) -> Glance:
     grave = [one for one in found if one.finding.severity != "note"]
     tells = any(one.finding.severity == "tell" for one in grave)
     text = f"{len(grave)}!" if grave else f"{len(found)} note{'s' if len(found) > 1 else ''}"
-    return aged(item, Glance(text, "bad" if tells else "warn" if grave else "note"))
+    return aged(item, "integrity", Glance(text, "bad" if tells else "warn" if grave else "note"))
 
 
 def _summary(found: list[Sighting]) -> list[Row]:
@@ -59,7 +59,7 @@ def _finding(sighting: Sighting, answer: FindingAnswer | None) -> list[Row]:
         Span(f"! {one.rule} {one.name}", SEVERITY_STYLES[one.severity]),
         Span(f"  {one.severity}, {_MEANING[one.severity]}  ", "dim"),
     )
-    rows = [Row(spans=(*title, Span(f"{one.path}:{one.line}", "place")), mark="finding", place=place, sign="!")]
+    rows = [Row(spans=(*title, Span(f"{one.path}:{one.line}", "place")), mark="finding", place=place)]
     for number, line in enumerate(one.snippet.split("\n")[:_SNIPPET_LINES]):
         rows.append(
             Row(

@@ -17,10 +17,10 @@ def worst_state(item: Item, stage: str) -> Glance:
     """The sign of the gravest state of `stage`: `✓`, `✗`, `!`, `—`."""
     states = {file.evidence.state(stage) for _, file in collected(item)} or {"not-run"}
     worst = min(states, key=_GRAVEST_FIRST.index)
-    return aged(item, Glance(SIGNS[worst], STYLES[worst]))
+    return aged(item, stage, Glance(SIGNS[worst], STYLES[worst]))
 
 
-def aged(item: Item, glance: Glance) -> Glance:
-    """`glance` with `~` when any of the evidence is about other bytes than the item's."""
-    stale = any(file.stale for _, file in collected(item))
+def aged(item: Item, stage: str, glance: Glance) -> Glance:
+    """`glance` with `~` when `stage` ran, on any target, on other bytes than the item's."""
+    stale = any(file.stale and file.evidence.state(stage) != "not-run" for _, file in collected(item))
     return Glance(f"{glance.text}~", "warn") if stale and glance.text else glance

@@ -29,8 +29,8 @@ def log_rows(data: bytes) -> LazyRows:
     def make(index: int) -> Row:
         line = text[index]
         sign, style = _severity(line)
-        gutter = (Span(f"{index + 1:{digits}} ", "number"), Span(f"{sign} ", style))
-        return Row(spans=(Span(line, style),), gutter=gutter, mark="error" if sign == "✗" else "")
+        gutter = (Span(f"{index + 1:{digits}} ", "number"),)
+        return Row(spans=(Span(line, style),), gutter=gutter, sign=sign, mark="error" if sign == "✗" else "")
 
     return LazyRows(len(text), make, _error_lines(data), text.find)
 
@@ -55,7 +55,7 @@ def log_section(file: EvidenceFile, name: str | None) -> list[Lines]:
 def _severity(line: str) -> tuple[str, str]:
     if _ERROR.search(line):
         return "✗", "bad"
-    return ("!", "warn") if _WARNING.search(line) else (" ", "")
+    return ("!", "warn") if _WARNING.search(line) else ("", "")
 
 
 def _error_lines(data: bytes) -> list[int]:

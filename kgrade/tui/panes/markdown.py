@@ -44,35 +44,32 @@ class _Reader:
         self._tokens = tokens
         self._leads: list[str] = []
         self._numbers: list[int | None] = []
-        self._fresh = False
+        self._apart = False
 
     def rows(self) -> list[Row]:
-        """Every block, with a blank row between blocks at the top level."""
+        """Every block, with a blank row before each that stands at the top level."""
         rows: list[Row] = []
         position = 0
         while position < len(self._tokens):
             token = self._tokens[position]
+            self._apart = self._apart or (token.level == 0 and token.nesting >= 0)
             if token.type == "table_open":
                 end = next(i for i in range(position, len(self._tokens)) if self._tokens[i].type == "table_close")
                 block = _table(self._tokens[position:end], "".join(self._leads))
                 position = end
             else:
                 block = list(self._block(token, self._tokens[position - 1].type if position else ""))
-            if rows and block and token.level <= 1 and not self._in_list:
+            if rows and block and self._apart:
                 rows.append(BLANK)
+            self._apart = self._apart and not block
             rows += block
             position += 1
         return rows
-
-    @property
-    def _in_list(self) -> bool:
-        return bool(self._numbers) and not (self._fresh and len(self._numbers) == 1 and self._numbers[0] in (None, 1))
 
     def _block(self, token: Token, before: str) -> Iterator[Row]:
         kind = token.type
         if kind in ("bullet_list_open", "ordered_list_open"):
             self._numbers.append(None if kind.startswith("bullet") else int(token.attrs.get("start", 1)))
-            self._fresh = True
         elif kind in ("bullet_list_close", "ordered_list_close"):
             self._numbers.pop()
         elif kind == "list_item_open":
@@ -101,7 +98,6 @@ class _Reader:
         for line in lines:
             lead = "".join(self._leads)
             self._leads = [part if part == "> " else " " * len(part) for part in self._leads]
-            self._fresh = False
             yield Row(spans=(Span(lead, "dim"), *line) if lead else tuple(line))
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from kgrade.records.evidence import CaseTiming, Environment, Samples, Timing
+from kgrade.records.evidence import CaseTiming, Environment, Samples, Speedup, Timing
 from kgrade.tui.lines import Lines, Row, Rows, Span
 from kgrade.tui.pane import Glance, Pane
 from kgrade.tui.panes import figures, plots
@@ -47,11 +47,13 @@ def glance(item: Item) -> Glance:
         interpreted = interpreted or (bool(timing.cases) and not _indicative(timing, file.evidence.environment))
         ratios += entries if _indicative(timing, file.evidence.environment) else []
     if not ratios:
-        return aged(item, Glance("~", "dim")) if interpreted else worst_state(item, "time")
+        return aged(item, "time", Glance("interp", "dim")) if interpreted else worst_state(item, "time")
     worst = min(ratios, key=lambda entry: entry.ratio)
     flagged = worst_state(item, "time").text.removesuffix("~") == "!"
     style = "warn" if flagged or not worst.difference else "good" if worst.ratio > 1 else "bad"
-    return aged(item, Glance(figures.ratio(worst.ratio) + ("!" if flagged else "" if worst.difference else "="), style))
+    return aged(
+        item, "time", Glance(figures.ratio(worst.ratio) + ("!" if flagged else "" if worst.difference else "="), style)
+    )
 
 
 def _indicative(timing: Timing, environment: Environment) -> bool:
@@ -63,11 +65,12 @@ def _target(target: str, file: EvidenceFile, item: Item) -> list[Lines]:
     head = target_heading(target, file)
     if timing.status in ("not-run", "error") and not timing.cases:
         return [Rows([*head, *not_run(timing, item, "Timing")]), *log_section(file, timing.log)]
+    indicative = _indicative(timing, environment)
     notes = [row for text in timing.notes for row in sentence(text, "warn", lead="! ")]
     sections = [
         [*head, *_trust(timing, environment), *notes],
-        _overview(timing),
-        *(_case(case, item) for case in timing.cases),
+        _overview(timing, indicative),
+        *(_case(case, indicative) for case in timing.cases),
         provenance(environment, timing.method),
     ]
     return [Rows(spaced(sections)), *([Rows([BLANK])] if timing.log else []), *log_section(file, timing.log)]
@@ -84,7 +87,7 @@ def _trust(timing: Timing, environment: Environment) -> list[Row]:
     return rows + (sentence(timing.reason, lead="> ") if timing.reason else [])
 
 
-def _overview(timing: Timing) -> list[Row]:
+def _overview(timing: Timing, indicative: bool) -> list[Row]:
     """A row a case: candidate, then every baseline's speedup."""
     columns = [
         Column("case", most=30),
@@ -97,7 +100,7 @@ def _overview(timing: Timing) -> list[Row]:
         name = figures.case_name(case.case)
         mine = figures.median(case.candidate) if case.candidate else Span("✗ missing", "bad")
         for entry in case.speedups:
-            entries.append(Entry([name, mine, entry.baseline, _speedup_span(figures.speedup(entry))]))
+            entries.append(Entry([name, mine, entry.baseline, _speedup(entry, indicative)]))
             name, mine = "", ""
         timed = {entry.baseline for entry in case.speedups}
         for baseline in [*case.baselines, *case.missing]:
@@ -112,11 +115,15 @@ def _overview(timing: Timing) -> list[Row]:
     return table(columns, entries) if entries else sentence("No case was timed.", lead="— ")
 
 
-def _speedup_span(text: str) -> Span:
+def _speedup(entry: Speedup, indicative: bool) -> Span:
+    """A speedup with what may be said of it: on an interpreter, nothing."""
+    if not indicative:
+        return Span(f"{figures.ratio(entry.ratio)} not indicative", "dim")
+    text = figures.speedup(entry)
     return Span(text, "good" if text.endswith("faster") else "bad" if text.endswith("slower") else "warn")
 
 
-def _case(case: CaseTiming, item: Item) -> list[Row]:
+def _case(case: CaseTiming, indicative: bool) -> list[Row]:
     rows = [heading(figures.case_name(case.case))]
     callables = {"candidate": case.candidate, **case.baselines}
     timed = {name: samples for name, samples in callables.items() if samples is not None}
@@ -124,7 +131,7 @@ def _case(case: CaseTiming, item: Item) -> list[Row]:
     rows += _intervals(timed)
     for name, samples in timed.items():
         rows += _plot(name, samples)
-    return rows + _work(case, item)
+    return rows + (_work(case) if indicative else [])
 
 
 def _statistics(timed: dict[str, Samples]) -> list[Row]:
@@ -132,7 +139,6 @@ def _statistics(timed: dict[str, Samples]) -> list[Row]:
     columns += [Column(name, right=True) for name in ("n", "MAD", "IQR", "min", "first call")]
     entries = []
     for name, one in timed.items():
-        bounds = f" {figures.interval_us(*one.interval_us)}" if one.interval_us else " no interval: too few samples"
         cells = [
             name,
             figures.duration(one.median_us) + bounds,
@@ -173,7 +179,7 @@ def _plot(name: str, one: Samples) -> list[Row]:
     ]
 
 
-def _work(case: CaseTiming, item: Item) -> list[Row]:
+def _work(case: CaseTiming) -> list[Row]:
     """What was moved and computed a second; where that stands under a roof is not known without measured ceilings."""
     if case.candidate is None:
         return []

@@ -140,9 +140,9 @@ def _input_rules(spec: Input) -> str:
 
 def _output_rules(spec: Output) -> str:
     return {
-        "match": "NaN and Inf must stand where the reference has them",
-        "any": "anything passes where the reference is not finite",
-        "forbid": "NaN and Inf are wrong everywhere",
+        "match": "NaN, Inf as in the reference",
+        "any": "where the reference is not finite, anything passes",
+        "forbid": "NaN, Inf are wrong anywhere",
     }[spec.nonfinite]
 
 
@@ -151,7 +151,7 @@ def _tolerance(task: Task) -> list[Row]:
     columns = [
         Column("tolerance"),
         Column("passes when", most=60),
-        Column("one rounding is", right=True),
+        Column("rounding", right=True),
         Column("rtol is", right=True),
     ]
     entries = []
@@ -163,7 +163,7 @@ def _tolerance(task: Task) -> list[Row]:
                     figures.dtype(name),
                     figures.tolerance(row),
                     figures.error(rounding) if rounding else "exact",
-                    f"{figures.significant(row.rtol / rounding, 2)} roundings" if rounding else figures.NOTHING,
+                    f"{figures.significant(row.rtol / rounding, 2)}x that" if rounding else figures.NOTHING,
                 ]
             )
         )

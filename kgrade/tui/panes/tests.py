@@ -44,7 +44,7 @@ def glance(item: Item) -> Glance:
     if not ran:
         return state_only
     passed, of = min(ran, key=lambda pair: (pair[0] / pair[1], -pair[1]))
-    return aged(item, Glance(f"{passed}/{of}{state_only.text.removesuffix('~')}", state_only.style))
+    return aged(item, "check", Glance(f"{passed}/{of}{state_only.text.removesuffix('~')}", state_only.style))
 
 
 def _target(target: str, file: EvidenceFile, item: Item) -> list[Lines]:
