@@ -2,32 +2,46 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from kgrade.tui.pane import Glance, Pane
 from kgrade.tui.panes import build, diff, findings, history, performance, profile, source, task, tests
 
 if TYPE_CHECKING:
-    from kgrade.desk.item import Item
+    from kgrade.desk.item import HistoryEntry, Item
     from kgrade.desk.sheet import Sheet
+    from kgrade.records.slugs import ItemId
 
-_ROOMS: Final = {
-    "task": task,
-    "diff": diff,
-    "source": source,
-    "build": build,
-    "tests": tests,
-    "performance": performance,
-    "profile": profile,
-    "findings": findings,
-    "history": history,
+_GLANCES: Final[Mapping[str, Callable[[Item], Glance]]] = {
+    "task": task.glance,
+    "diff": diff.glance,
+    "source": source.glance,
+    "build": build.glance,
+    "tests": tests.glance,
+    "performance": performance.glance,
+    "profile": profile.glance,
+    "findings": findings.glance,
+    "history": history.glance,
 }
 
-PANES: Final[Mapping[str, Callable[[Item, Sheet], Pane]]] = {name: room.pane for name, room in _ROOMS.items()}
-"""Each pane's function by the id of its tab. Making a pane may align files; `tab_state` does not."""
+
+def panes(commits: Callable[[ItemId], Sequence[HistoryEntry]]) -> dict[str, Callable[[Item, Sheet], Pane]]:
+    """What makes each pane, by the id of its tab; `commits` lists those that touched an item, newest first."""
+    return {
+        "task": task.pane,
+        "diff": diff.pane,
+        "source": source.pane,
+        "build": build.pane,
+        "tests": tests.pane,
+        "performance": performance.pane,
+        "profile": profile.pane,
+        "findings": findings.pane,
+        "history": partial(history.pane, commits=commits),
+    }
 
 
 def tab_state(item: Item) -> dict[str, Glance]:
     """The state of every pane in a few characters, without making any pane."""
-    return {name: room.glance(item) for name, room in _ROOMS.items()}
+    return {name: glance(item) for name, glance in _GLANCES.items()}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Final, Literal, NamedTuple
 
 from kgrade.tui.highlight import HighlightedText
@@ -75,10 +75,7 @@ class FilePair:
 
     def alignment(self, ignore_space: bool) -> Alignment:
         """Which lines correspond; past a size nothing but equal files is sought."""
-        old, new = self.old.source, self.new.source
-        if len(old) + len(new) > _MOST_LINES:
-            return Alignment([], coarse=True)
-        return align(_keys(old, ignore_space), _keys(new, ignore_space))
+        return _aligned(self._old or b"", self._new or b"", ignore_space)
 
     def hunks(self, alignment: Alignment) -> list[Hunk]:
         """The changes between the matches, neighbours gathered."""
@@ -130,6 +127,15 @@ def in_two(hunk: Hunk) -> list[HunkLine]:
         lines += [HunkLine(None, number) for number in come[both:]]
         old, new = change.old_end, change.new_end
     return lines + [HunkLine(old + step, new + step) for step in range(hunk.old_end - old)]
+
+
+@lru_cache(maxsize=64)
+def _aligned(old: bytes, new: bytes, ignore_space: bool) -> Alignment:
+    """Kept, because a pane is made again after every edit of the sheet."""
+    left, right = SourceText(old), SourceText(new)
+    if len(left) + len(right) > _MOST_LINES:
+        return Alignment([], coarse=True)
+    return align(_keys(left, ignore_space), _keys(right, ignore_space))
 
 
 def _keys(source: SourceText, ignore_space: bool) -> list[str]:

@@ -205,8 +205,9 @@ class _FileView:
         return "-", self._place(line.old, new=False)
 
     def _place(self, number: int, new: bool) -> Place:
-        path = f"solution/{self._pair.new_path}" if new else self._label(self._pair.old_path)
-        return Place(path or "", number + 1, "new" if new else "old")
+        """Where a note goes: both sides by the path below `solution/`; the old one is found among the bases."""
+        path = self._pair.new_path if new else self._pair.old_path
+        return Place(f"solution/{path}", number + 1, "new" if new else "old")
 
     def _spans(self, line: HunkLine, *, new: bool) -> tuple[tuple[Span, ...], tuple[Span, ...]]:
         """The spans of a line, with the words that changed marked, and a remark when only blanks did."""

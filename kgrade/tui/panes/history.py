@@ -2,28 +2,36 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from kgrade.records.grade import Grade
 from kgrade.records.rubric import Rubric
+from kgrade.repository.runner import GitError
 from kgrade.tui.lines import Lines, Row, Rows, Span
 from kgrade.tui.pane import Glance, Pane
 from kgrade.tui.panes import figures
-from kgrade.tui.panes.layout import Column, Entry, heading, sentence, table
+from kgrade.tui.panes.layout import Column, Entry, Late, heading, sentence, table
 from kgrade.tui.panes.sections import spaced
 
 if TYPE_CHECKING:
-    from kgrade.desk.item import Item
+    from kgrade.desk.item import HistoryEntry, Item
     from kgrade.desk.sheet import Sheet
+    from kgrade.records.slugs import ItemId
+
+    Commits = Callable[[ItemId], Sequence[HistoryEntry]]
 
 _OLD_NOTE = {"open": "! still open", "addressed": "✓ those lines changed", "gone": "— the file is gone"}
 _CHANGED = 3
 
 
-def pane(item: Item, sheet: Sheet) -> Pane:
-    """The history of `item`."""
-    sections = [_grades(item), _before(item), _old_notes(item), _commits(item)]
-    return Pane(Rows(spaced(sections)), glance(item))
+def pane(item: Item, sheet: Sheet, commits: Commits) -> Pane:
+    """The history of `item`; `commits` is asked only when the pane is looked at, because it runs git."""
+
+    def rows() -> Rows:
+        return Rows(spaced([_grades(item), _before(item), _old_notes(item), _commits(item, commits)]))
+
+    return Pane(Late(rows), glance(item))
 
 
 def glance(item: Item) -> Glance:
@@ -130,20 +138,17 @@ def _old_notes(item: Item) -> list[Row]:
     return rows
 
 
-def _commits(item: Item) -> list[Row]:
+def _commits(item: Item, commits: Commits) -> list[Row]:
     rows = [heading("commits")]
-    if not item.history:
-        return rows + sentence("No commit that touched this item has been read.", lead="— ")
-    for entry in item.history:
-        rows.append(
-            Row(
-                spans=(
-                    Span(f"{entry.when[:16]}  {entry.commit[:9]}  ", "dim"),
-                    Span(f"{entry.who}  ", "strong"),
-                    Span(entry.what),
-                )
-            )
-        )
+    try:
+        entries = commits(item.id)
+    except GitError as why:
+        return rows + sentence(f"The commits cannot be read: {why}", "warn", lead="! ")
+    if not entries:
+        return rows + sentence("No commit has touched this item.", lead="— ")
+    for entry in entries:
+        when = f"{entry.when[:10]} {entry.when[11:16]}  {entry.commit[:9]}  "
+        rows.append(Row(spans=(Span(when, "dim"), Span(f"{entry.who}  ", "strong"), Span(entry.what))))
         more = f" and {len(entry.changed) - _CHANGED} more" if len(entry.changed) > _CHANGED else ""
         if entry.changed:
             rows += sentence(", ".join(entry.changed[:_CHANGED]) + more, "dim", indent="    ")

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import accumulate
 from typing import Final, NamedTuple
 
@@ -150,3 +151,29 @@ class Joined:
         for start, part in zip([0, *self._ends], self._parts):
             for found in part.find(needle):
                 yield None if found is None else start + found
+
+
+class Late:
+    """Lines that are not known until someone looks, because finding them takes a while."""
+
+    def __init__(self, make: Callable[[], Lines]) -> None:
+        self._make = make
+
+    def __len__(self) -> int:
+        return len(self._made)
+
+    def __getitem__(self, index: int, /) -> Row:
+        return self._made[index]
+
+    @property
+    def marks(self) -> Sequence[int]:
+        """The numbers of the rows with a mark."""
+        return self._made.marks
+
+    def find(self, needle: str) -> Iterator[int | None]:
+        """Rows that hold `needle`; see `Lines.find`."""
+        return self._made.find(needle)
+
+    @cached_property
+    def _made(self) -> Lines:
+        return self._make()

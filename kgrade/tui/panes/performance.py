@@ -51,9 +51,8 @@ def glance(item: Item) -> Glance:
     worst = min(ratios, key=lambda entry: entry.ratio)
     flagged = worst_state(item, "time").text.removesuffix("~") == "!"
     style = "warn" if flagged or not worst.difference else "good" if worst.ratio > 1 else "bad"
-    return aged(
-        item, "time", Glance(figures.ratio(worst.ratio) + ("!" if flagged else "" if worst.difference else "="), style)
-    )
+    sign = "!" if flagged else "" if worst.difference else "="
+    return aged(item, "time", Glance(figures.ratio(worst.ratio) + sign, style))
 
 
 def _indicative(timing: Timing, environment: Environment) -> bool:
@@ -141,7 +140,7 @@ def _statistics(timed: dict[str, Samples]) -> list[Row]:
     for name, one in timed.items():
         cells = [
             name,
-            figures.duration(one.median_us) + bounds,
+            figures.median_interval(one),
             f"{one.n:,}",
             *map(figures.duration, (one.mad_us, one.iqr_us, one.min_us)),
         ]

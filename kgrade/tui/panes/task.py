@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from kgrade.records.evidence import Case
+from kgrade.records.expressions import ExpressionError
 from kgrade.records.task import Input, Output, Task
 from kgrade.tui.highlight import file_rows
 from kgrade.tui.lines import Lines, Row, Rows, Span
@@ -46,7 +48,7 @@ def _summary(item: Item) -> list[Row]:
         "called as", f"{task.entry}({', '.join(task.inputs)}) -> {', '.join(task.outputs)}  [{task.interface}]"
     )
     cases, timed = task.check_cases(), task.benchmark_cases()
-    extra = sum(not task.required(case) for case in cases)
+    extra = sum(not _required(task, case) for case in cases)
     checked = figures.count(len(cases), "case") + (f", {extra} outside the contract (extra)" if extra else "")
     rows += fact("checked at", f"{checked}; tolerance in {', '.join(map(figures.dtype, task.tolerance))}")
     rows += fact("timed at", _benchmark(task, len(timed)))
@@ -60,6 +62,14 @@ def _summary(item: Item) -> list[Row]:
     for fault in item.faults:
         rows += fact("! fault", str(fault), "warn")
     return rows
+
+
+def _required(task: Task, case: Case) -> bool:
+    """Whether `case` lies inside the contract; one at which the contract has no value does not."""
+    try:
+        return task.required(case)
+    except ExpressionError:
+        return False
 
 
 def _source(task: Task) -> str:
@@ -177,7 +187,7 @@ def _tolerance(task: Task) -> list[Row]:
 
 def _cases(task: Task) -> list[Row]:
     cases = task.check_cases()
-    names = [f"{'' if task.required(case) else 'extra  '}{figures.case_name(case)}" for case in cases]
+    names = [f"{'' if _required(task, case) else 'extra  '}{figures.case_name(case)}" for case in cases]
     rows = [heading("cases", f"{len(cases)} checked, {len(task.benchmark_cases())} timed")]
     rows += [Row(spans=(Span(f"  {name}"),)) for name in names[:_CASES_SHOWN]]
     if len(names) > _CASES_SHOWN:

@@ -132,7 +132,6 @@ def item(evidence: dict[str, Evidence] | None = None, *, stale=(), logs=None, **
         "bases": {"start": {"kernel.py": START}, "reference": {"reference.py": REFERENCE}},
         "evidence": files,
         "grades": [],
-        "history": [],
         "previous": None,
         "notes_before": [],
         "suggestions": {},
@@ -216,7 +215,9 @@ def built(status="passed", **changes) -> Build:
         shared_bytes=49_152,
         occupancy=Occupancy(block_threads=256, active_warps=32, max_warps=64, limiter="registers"),
     )
-    one = BuildTarget(target="sm_90", status="passed", seconds=12.3, command=["nvcc", "-arch=sm_90"], warnings=["unused"])
+    one = BuildTarget(
+        target="sm_90", status="passed", seconds=12.3, command=["nvcc", "-arch=sm_90"], warnings=["unused"]
+    )
     return Build(**{"status": status, "method": "nvcc 13.0", "targets": [one], "kernels": [kernel], **changes})
 
 
