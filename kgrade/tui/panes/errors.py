@@ -37,11 +37,10 @@ def _output(output: OutputCheck) -> list[Row]:
     if output.tolerance:
         rows += _labelled("passes when", figures.tolerance(output.tolerance))
     if output.magnitude:
-        size = output.magnitude
-        rows += _labelled(
-            "size of ref",
-            f"max |ref| {figures.error(size.max_abs)}, mean |ref| {figures.error(size.mean_abs)}{_zeros(output)}",
-        )
+        largest, mean = figures.error(output.magnitude.max_abs), figures.error(output.magnitude.mean_abs)
+        rows += _labelled("size of ref", f"max |ref| {largest}, mean |ref| {mean}")
+    if _zeros_pass(output):
+        rows += sentence("an output of zeros would pass, so a pass proves nothing", "warn", indent=_INDENT, lead="! ")
     if output.figures:
         rows += _spreads(output.figures, output.framework)
         rows += _counts(output.figures)
@@ -50,12 +49,12 @@ def _output(output: OutputCheck) -> list[Row]:
     return rows + (_histogram(output.figures.histogram) if output.figures else [])
 
 
-def _zeros(output: OutputCheck) -> str:
-    """Say so when an output of zeros would pass, which makes every pass worthless."""
+def _zeros_pass(output: OutputCheck) -> bool:
+    """Whether zeros lie within the tolerance everywhere: the largest |ref| does."""
     if output.tolerance is None or output.magnitude is None or isinstance(output.magnitude.max_abs, str):
-        return ""
-    allowed = output.tolerance.atol + output.tolerance.rtol * output.magnitude.max_abs
-    return "  ! an output of zeros would pass" if 0 < output.magnitude.max_abs <= allowed else ""
+        return False
+    largest = output.magnitude.max_abs
+    return 0 < largest <= output.tolerance.atol + output.tolerance.rtol * largest
 
 
 def _labelled(label: str, text: str) -> list[Row]:

@@ -51,7 +51,7 @@ def _grades(item: Item) -> list[Row]:
         Column("total", right=True),
         Column("points", right=True),
         Column("saved"),
-        Column("about", most=60),
+        Column("about", most=90),
     ]
     entries = [
         Entry(

@@ -87,31 +87,24 @@ def _trust(timing: Timing, environment: Environment) -> list[Row]:
 
 
 def _overview(timing: Timing, indicative: bool) -> list[Row]:
-    """A row a case: candidate, then every baseline's speedup."""
-    columns = [
-        Column("case", most=30),
-        Column("candidate", right=True),
-        Column("against", most=16),
-        Column("speedup", most=60),
-    ]
+    """A row a case and baseline: the speedup, or why there is none, then the candidate's own time."""
+    columns = [Column("case", most=30), Column("against", most=16), Column("speedup", most=44), Column("candidate")]
     entries = []
     for case in timing.cases:
         name = figures.case_name(case.case)
         mine = figures.median(case.candidate) if case.candidate else Span("✗ missing", "bad")
-        for entry in case.speedups:
-            entries.append(Entry([name, mine, entry.baseline, _speedup(entry, indicative)]))
+        for against, said in _comparisons(case, indicative):
+            entries.append(Entry([name, against, said, mine], mark="error" if said.text.startswith("✗") else ""))
             name, mine = "", ""
-        timed = {entry.baseline for entry in case.speedups}
-        for baseline in [*case.baselines, *case.missing]:
-            if baseline in timed:
-                continue
-            why = case.missing.get(baseline, "no speedup was computed")
-            words = "this" if baseline == "candidate" else baseline
-            entries.append(Entry([name, mine, words, Span(f"✗ missing: {why}", "bad")], mark="error"))
-            name, mine = "", ""
-        if name:
-            entries.append(Entry([name, mine, figures.NOTHING, "no baseline was timed"]))
     return table(columns, entries) if entries else sentence("No case was timed.", lead="— ")
+
+
+def _comparisons(case: CaseTiming, indicative: bool) -> list[tuple[str, Span]]:
+    said = {entry.baseline: _speedup(entry, indicative) for entry in case.speedups}
+    for name in [*case.baselines, *case.missing]:
+        why = case.missing.get(name, "no speedup was computed")
+        said.setdefault("this" if name == "candidate" else name, Span(f"✗ missing: {why}", "bad"))
+    return list(said.items()) or [(figures.NOTHING, Span("no baseline was timed"))]
 
 
 def _speedup(entry: Speedup, indicative: bool) -> Span:
@@ -124,6 +117,8 @@ def _speedup(entry: Speedup, indicative: bool) -> Span:
 
 def _case(case: CaseTiming, indicative: bool) -> list[Row]:
     rows = [heading(figures.case_name(case.case))]
+    for name, why in case.missing.items():
+        rows += sentence(f"{name} is missing: {why}", "bad", lead="✗ ")
     callables = {"candidate": case.candidate, **case.baselines}
     timed = {name: samples for name, samples in callables.items() if samples is not None}
     rows += _statistics(timed)
