@@ -1,0 +1,280 @@
+"""What was changed: the solution against a base, unified and side by side.
+
+A base is one of the item's (`previous`, `start`, `reference`) or `NOTHING`, against which every line is new: that is
+how code written from nothing is read.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from kgrade.tui.highlight import HighlightedText
+from kgrade.tui.lines import LazyRows, Lines, Place, Row, Rows, Span, message
+from kgrade.tui.pane import Glance, Pane
+from kgrade.tui.panes import figures
+from kgrade.tui.panes.alignment import changed_parts
+from kgrade.tui.panes.comparison import FilePair, Hunk, HunkLine, in_one, in_two, pairs
+from kgrade.tui.panes.layout import BLANK, Joined, fold, sentence
+from kgrade.tui.panes.remarks import Remarks
+
+if TYPE_CHECKING:
+    from kgrade.desk.item import Item
+    from kgrade.desk.sheet import Sheet
+
+NOTHING: Final = "nothing"
+_WITHOUT_START: Final = ("start", "previous")
+
+
+def bases(item: Item) -> list[str]:
+    """The bases in the order in which a key cycles through them; the first is shown at first."""
+    given = list(item.bases)
+    return [*given, NOTHING] if any(name in _WITHOUT_START for name in given) else [NOTHING, *given]
+
+
+def pane(item: Item, sheet: Sheet, base: str | None = None, *, ignore_space: bool = False) -> Pane:
+    """The solution of `item` against `base`; with `ignore_space`, lines that differ in blanks only are the same."""
+    if item.submission is None:
+        where = "i shows what is asked, s the reference and the code handed out"
+        return Pane(message("— A task itself is under review: there is no solution to compare.", f"  {where}."))
+    if not item.solution:
+        return Pane(
+            message(
+                "! solution/ holds no file: there is nothing to compare.", "  L shows where the submission came from."
+            )
+        )
+    base = base if base in bases(item) else bases(item)[0]
+    remarks = Remarks(item, sheet)
+    unified: list[Lines] = []
+    split: list[Lines] = []
+    for pair in pairs(item.bases.get(base, {}), item.solution):
+        view = _FileView(pair, base, remarks)
+        for parts, layout in ((unified, view.unified), (split, view.split)):
+            parts += layout(ignore_space)
+    head = Rows(_head(item, base, ignore_space))
+    return Pane(Joined([head, *unified]), glance(item), None if base == NOTHING else Joined([head, *split]))
+
+
+def glance(item: Item) -> Glance:
+    """What the solution is compared with at first."""
+    return Glance("new" if bases(item)[0] == NOTHING and item.submission else "")
+
+
+def _head(item: Item, base: str, ignore_space: bool) -> list[Row]:
+    others = ", ".join(name for name in bases(item) if name != base)
+    what = "every line is new, there is no base" if base == NOTHING else f"solution against {base}"
+    blanks = ", differences in blanks left out" if ignore_space else ""
+    return sentence(f"{what}{blanks}{f'  (other bases: {others})' if others else ''}", "dim")
+
+
+class _FileView:
+    """One pair of files as rows, in both layouts."""
+
+    def __init__(self, pair: FilePair, base: str, remarks: Remarks) -> None:
+        self._pair = pair
+        self._base = base
+        self._remarks = remarks
+        self._digits = len(str(max(len(pair.old), len(pair.new), 1)))
+        self._parts: dict[tuple[int, int], _Parts | None] = {}
+        self._hunks: list[Hunk] | None = None
+        self._coarse = False
+
+    def unified(self, ignore_space: bool) -> list[Lines]:
+        """The file's rows with removed lines above the added ones."""
+        return self._lines(in_one, self._row, ignore_space)
+
+    def split(self, ignore_space: bool) -> list[Lines]:
+        """The file's rows with the old line at the left and the new one at the right."""
+        return self._lines(in_two, self._split_row, ignore_space)
+
+    def _lines(
+        self, order: Callable[[Hunk], list[HunkLine]], make: Callable[[HunkLine], Row], ignore_space: bool
+    ) -> list[Lines]:
+        kind = self._pair.kind
+        if kind == "binary":
+            return [Rows([BLANK, self._title("not text, so not shown", "warn")])]
+        if kind == "same":
+            lines = [HunkLine(number, number) for number in range(len(self._pair.new))]
+            whole = LazyRows(len(lines), lambda number: make(lines[number]))
+            return [Rows([BLANK, replace(self._title("the same on both sides, o opens"), fold=whole)])]
+        hunks = self._found(ignore_space)
+        added = sum(change.new_end - change.new for hunk in hunks for change in hunk.changes)
+        removed = sum(change.old_end - change.old for hunk in hunks for change in hunk.changes)
+        rows = [BLANK, self._title(f"+{added:,} -{removed:,}")]
+        if not hunks:
+            why = "differs only in blanks" if ignore_space else "differs only in the newline at the end of the file"
+            return [Rows([*rows, Row(spans=(Span(f"  ~ {why}", "dim"),))])]
+        if self._coarse:
+            rows += sentence(
+                "too different or too large to be aligned closely: long stretches show as replaced", "warn", lead="~ "
+            )
+        return [Rows(rows), *self._around(hunks, order, make)]
+
+    def _found(self, ignore_space: bool) -> list[Hunk]:
+        if self._hunks is None:
+            alignment = self._pair.alignment(ignore_space)
+            self._coarse = alignment.coarse
+            self._hunks = self._pair.hunks(alignment)
+        return self._hunks
+
+    def _title(self, note: str, style: str = "dim") -> Row:
+        pair = self._pair
+        old, new = self._label(pair.old_path), pair.new_path and f"solution/{pair.new_path}"
+        name = f"{old} -> {new}" if old and new and pair.old_path != pair.new_path else new or old or ""
+        words = {"added": "new file", "removed": "removed"}.get(pair.kind, "")
+        if pair.kind == "binary":
+            before, after = pair.sizes
+            words = f"binary, {figures.size(before)} -> {figures.size(after)},"
+        elif pair.kind == "same" and pair.old_path != pair.new_path:
+            words = "renamed,"
+        return Row(spans=(Span(name, "heading"), Span(f"  {words + ' ' if words else ''}{note}", style)))
+
+    def _label(self, path: str | None) -> str | None:
+        """The old side's path as notes name it: beside the task's files, or in the solution it replaces."""
+        if path is None or self._base == "reference":
+            return path
+        return f"{'solution' if self._base == 'previous' else self._base}/{path}"
+
+    def _around(
+        self, hunks: Sequence[Hunk], order: Callable[[Hunk], list[HunkLine]], make: Callable[[HunkLine], Row]
+    ) -> list[Lines]:
+        """Hunks, with what stands unchanged between them behind folds."""
+        parts: list[Lines] = []
+        old = new = 0
+        whole = self._pair.kind in ("added", "removed")
+        for hunk in hunks:
+            rows = _gap(old, new, hunk.old - old, make)
+            if not whole:
+                spans = f"@@ -{_range(hunk.old, hunk.old_end)} +{_range(hunk.new, hunk.new_end)} @@"
+                rows.append(Row(spans=(Span(spans, "hunk"),), mark="hunk"))
+            lines = order(hunk)
+            parts += [Rows(rows), _Made(lines, make, whole)]
+            old, new = hunk.old_end, hunk.new_end
+        parts.append(Rows(_gap(old, new, len(self._pair.old) - old, make)))
+        return parts
+
+    def _row(self, line: HunkLine) -> Row:
+        """A row of the unified layout."""
+        side, place = self._side(line)
+        numbers = f"{_number(line.old, self._digits)} {_number(line.new, self._digits)} {side} "
+        spans, blanks_only = self._spans(line, new=line.new is not None)
+        return Row(
+            spans=spans,
+            gutter=(Span(numbers, _BASE_OF[side] or "number"),),
+            aside=self._remarks.aside(place) or blanks_only,
+            base="" if self._pair.kind == "added" else _BASE_OF[side],
+            place=place,
+            sign=self._remarks.sign(place),
+            fold=self._remarks.in_full(place),
+        )
+
+    def _split_row(self, line: HunkLine) -> Row:
+        """A row of the split layout: the old line, and beside it the new one."""
+        changed = line.old is None or line.new is None or line.partner is not None
+        right = self._half(line, new=True, changed=changed)
+        left = self._half(line, new=False, changed=changed)
+        return replace(left, fold=right.fold or left.fold, beside=replace(right, fold=None))
+
+    def _half(self, line: HunkLine, *, new: bool, changed: bool) -> Row:
+        number = line.new if new else line.old
+        if number is None:
+            return Row(gutter=(Span(" " * (self._digits + 3), "number"),))
+        side = ("+" if new else "-") if changed else " "
+        place = self._place(number, new)
+        one = (
+            HunkLine(None if new else number, number if new else None, line.old if new else line.new)
+            if changed
+            else line
+        )
+        spans, blanks_only = self._spans(one, new=new)
+        return Row(
+            spans=spans,
+            gutter=(Span(f"{_number(number, self._digits)} {side} ", _BASE_OF[side] or "number"),),
+            aside=self._remarks.aside(place) or blanks_only,
+            base="" if self._pair.kind == "added" else _BASE_OF[side],
+            place=place,
+            sign=self._remarks.sign(place),
+            fold=self._remarks.in_full(place),
+        )
+
+    def _side(self, line: HunkLine) -> tuple[str, Place]:
+        if line.new is not None:
+            return ("+" if line.old is None else " "), self._place(line.new, new=True)
+        assert line.old is not None
+        return "-", self._place(line.old, new=False)
+
+    def _place(self, number: int, new: bool) -> Place:
+        """Where a note goes: both sides by the path below `solution/`; the old one is found among the bases."""
+        path = self._pair.new_path if new else self._pair.old_path
+        return Place(f"solution/{path}", number + 1, "new" if new else "old")
+
+    def _spans(self, line: HunkLine, *, new: bool) -> tuple[tuple[Span, ...], tuple[Span, ...]]:
+        """The spans of a line, with the words that changed marked, and a remark when only blanks did."""
+        text: HighlightedText = self._pair.new if new else self._pair.old
+        number = line.new if new else line.old
+        assert number is not None
+        if (line.old is not None and line.new is not None) or self._pair.kind in ("added", "removed"):
+            return text[number], ()
+        plain = text.source[number]
+        if line.partner is None:
+            return (Span(plain),), ()
+        parts = self._changed(*((line.partner, number) if new else (number, line.partner)))
+        if parts is None:
+            return (Span(plain),), ()
+        ranges = parts.new if new else parts.old
+        return _marked(plain, ranges), ((Span("~ blanks only", "dim"),) if parts.blanks_only else ())
+
+    def _changed(self, old: int, new: int) -> _Parts | None:
+        key = (old, new)
+        if key not in self._parts:
+            before, after = self._pair.old.source[old], self._pair.new.source[new]
+            found = changed_parts(before, after)
+            blanks_only = "".join(before.split()) == "".join(after.split())
+            self._parts[key] = None if found is None else _Parts(*found, blanks_only)
+        return self._parts[key]
+
+
+_BASE_OF: Final = {"+": "added", "-": "removed", " ": ""}
+
+
+class _Parts(NamedTuple):
+    old: list[tuple[int, int]]
+    new: list[tuple[int, int]]
+    blanks_only: bool
+
+
+class _Made(LazyRows):
+    """The lines of a hunk; a file that is wholly new is one hunk whose first line is the mark."""
+
+    def __init__(self, lines: list[HunkLine], make: Callable[[HunkLine], Row], whole: bool) -> None:
+        def made(index: int) -> Row:
+            row = make(lines[index])
+            return replace(row, mark="hunk") if whole and index == 0 else row
+
+        super().__init__(len(lines), made, [0] if whole and lines else [])
+
+
+def _gap(old: int, new: int, count: int, make: Callable[[HunkLine], Row]) -> list[Row]:
+    if count <= 0:
+        return []
+    lines = LazyRows(count, lambda step: make(HunkLine(old + step, new + step)))
+    return [fold(f"… {figures.count(count, 'unchanged line')}", lines)]
+
+
+def _marked(text: str, ranges: Sequence[tuple[int, int]]) -> tuple[Span, ...]:
+    spans = []
+    at = 0
+    for start, end in ranges:
+        spans += [Span(text[at:start]), Span(text[start:end], "changed")]
+        at = end
+    spans.append(Span(text[at:]))
+    return tuple(span for span in spans if span.text)
+
+
+def _number(number: int | None, digits: int) -> str:
+    return " " * digits if number is None else f"{number + 1:{digits}}"
+
+
+def _range(start: int, end: int) -> str:
+    return f"{start + 1 if end > start else start},{end - start}"

@@ -1,0 +1,125 @@
+from kgrade.desk.sheet import Sheet
+from kgrade.records.grade import LineNote
+from kgrade.tui.lines import Place
+from kgrade.tui.panes import diff
+from tests.tui.panes.builders import evidence, finding, integrity, item
+from tests.tui.panes.shown import shown, text
+
+EMPTY = Sheet()
+
+
+def all_rows(lines):
+    return [lines[index] for index in range(len(lines))]
+
+
+def test_unified_at_80_columns():
+    assert shown(diff.pane(item(), EMPTY).lines) == [
+        " solution against start (other bases: reference, nothing)",
+        "",
+        " solution/kernel.py  +2 -1",
+        " @@ -1,3 +1,4 @@",
+        "     1 + import triton",
+        "  1  2   import triton.language as tl",
+        "  2  3",
+        "  3  4",
+        " … 2 unchanged lines, o opens",
+        " @@ -6,5 +7,5 @@",
+        "  6  7       row = tl.program_id(0)",
+        "  7  8       cols = tl.arange(0, BLOCK)",
+        '  8  9       x = tl.load(x_ptr + row * n + cols, mask=cols < n, other=-float("i»',
+        "  9    -     num = tl.exp(x - tl.max(x))",
+        "    10 +     num = tl.exp(x)",
+        " 10 11       tl.store(y_ptr + row * n + cols, num / tl.sum(num), mask=cols < n)",
+    ]
+
+
+def test_side_by_side_at_160_columns():
+    split = diff.pane(item(), EMPTY).split
+    changed = next(line for line in shown(split, 160) if "tl.max" in line)
+    left, right = changed.split("│")
+    assert left.rstrip() == "  9 -     num = tl.exp(x - tl.max(x))"
+    assert right == " 10 +     num = tl.exp(x)"
+
+
+def test_the_words_that_differ_are_marked_on_both_sides():
+    rows = all_rows(diff.pane(item(), EMPTY).lines)
+    marked = ["".join(span.text for span in row.spans if span.style == "changed") for row in rows if row.base]
+    assert marked == ["", " - tl.max(x)", ""]
+
+
+def test_rows_know_their_place_on_either_side_and_hunks_are_marks():
+    lines = diff.pane(item(), EMPTY).lines
+    places = {row.text.strip(): row.place for row in all_rows(lines) if row.place}
+    assert places["num = tl.exp(x - tl.max(x))"] == Place("solution/kernel.py", 9, "old")
+    assert places["num = tl.exp(x)"] == Place("solution/kernel.py", 10, "new")
+    assert [lines[index].text[:2] for index in lines.marks] == ["@@", "@@"]
+
+
+def test_unchanged_lines_open_below_their_fold():
+    opened = text(diff.pane(item(), EMPTY).lines, folds=True)
+    assert "  4  5   @triton.jit" in opened
+
+
+def test_code_from_nothing_is_shown_whole_as_new():
+    alone = item(bases={"reference": {"reference.py": b"x = 1\n"}})
+    assert diff.bases(alone) == ["nothing", "reference"]
+    pane = diff.pane(alone, EMPTY)
+    lines = shown(pane.lines)
+    assert lines[0] == " every line is new, there is no base (other bases: reference)"
+    assert lines[2] == " solution/kernel.py  new file +11 -0"
+    assert len(lines) == 3 + 11
+    assert pane.split is None
+    assert len(pane.lines.marks) == 1
+
+
+def test_every_base_can_be_chosen_and_two_single_files_are_a_pair():
+    assert " reference.py -> solution/kernel.py" in text(diff.pane(item(), EMPTY, "reference").lines)
+    assert "every line is new" in text(diff.pane(item(), EMPTY, "nothing").lines)
+    assert "against start" in text(diff.pane(item(), EMPTY, "no such base").lines)
+
+
+def test_files_that_are_binary_the_same_renamed_added_or_removed_say_so():
+    bases = {"start": {"a.py": b"a\n", "same.py": b"s\n", "old.py": b"r\n", "w.bin": b"\0\1", "gone.py": b"g\n"}}
+    solution = {"a.py": b"b\n", "same.py": b"s\n", "new.py": b"r\n", "w.bin": b"\0\1\2", "more.py": b"m\n"}
+    lines = text(diff.pane(item(bases=bases, solution=solution), EMPTY).lines)
+    assert "solution/a.py  +1 -1" in lines
+    assert "solution/same.py  the same on both sides, o opens" in lines
+    assert "start/old.py -> solution/new.py  renamed, the same on both sides, o opens" in lines
+    assert "solution/w.bin  binary, 2 B -> 3 B, not text, so not shown" in lines
+    assert "solution/more.py  new file +1 -0" in lines
+    assert "start/gone.py  removed +0 -1" in lines
+
+
+def test_blanks_can_be_left_out_and_are_named_when_they_are_all_that_differs():
+    indented = item(bases={"start": {"k.py": b"if a:\n  b\nc\n"}}, solution={"k.py": b"if a:\n    b\nc\n"})
+    assert "~ blanks only" in text(diff.pane(indented, EMPTY).lines)
+    assert "differs only in blanks" in text(diff.pane(indented, EMPTY, ignore_space=True).lines)
+    unended = item(bases={"start": {"k.py": b"a\n"}}, solution={"k.py": b"a"})
+    assert "differs only in the newline at the end" in text(diff.pane(unended, EMPTY).lines)
+
+
+def test_findings_and_notes_stand_at_their_lines():
+    note = LineNote(
+        path="solution/kernel.py", lines=(7, 8), text_sha256="0", criterion="numerics", text="fits one block"
+    )
+    sheet = Sheet(comments={"1": note})
+    judged = item({"cpu": evidence(integrity=integrity(finding()))})
+    lines = shown(diff.pane(judged, sheet).lines)
+    assert next(line for line in lines if "tl.exp(x)" in line and "+" in line).endswith("! S5 truncated-maths")
+    assert [line[0] for line in lines if "program_id" in line or "arange" in line] == ["m", "m"]
+    opened = text(diff.pane(judged, sheet).lines, folds=True)
+    assert "m note (numerics): fits one block" in opened
+    assert "S5 truncated-maths (suspect): The maximum of the row is not subtracted" in opened
+
+
+def test_fifty_thousand_lines_open_and_only_what_is_looked_at_is_made():
+    big = b"".join(b"x%d = %d\n" % (n % 7_000, n) for n in range(50_000))
+    edited = big.replace(b"x123 = ", b"y123 = ")
+    lines = diff.pane(item(bases={"start": {"big.py": big}}, solution={"big.py": edited}), EMPTY).lines
+    assert lines.marks
+    assert lines[len(lines) - 1].text.endswith("o opens")
+
+
+def test_a_task_under_review_and_an_empty_solution_say_what_is_not_there():
+    assert "nothing" in text(diff.pane(item(solution={}), EMPTY).lines)
+    assert "no solution to compare" in text(diff.pane(item(submission=None, solution={}, bases={}), EMPTY).lines)

@@ -1,0 +1,235 @@
+import msgspec
+import pytest
+
+from kgrade.desk.sheet import Sheet
+from kgrade.records.evidence import Build, Check, Stage, Timing, ToleranceUsed
+from kgrade.records.grade import FindingAnswer, Probe, ProbeCase
+from kgrade.tui.panes import build, findings, performance, profile, tests
+from tests.tui.panes.builders import (
+    broken,
+    built,
+    case,
+    check,
+    checked,
+    evidence,
+    finding,
+    integrity,
+    item,
+    task,
+    timed,
+)  # fmt: skip
+from tests.tui.panes.shown import shown, text
+
+EMPTY = Sheet()
+STAGE_PANES = [build, tests, performance, profile, findings]
+
+
+@pytest.mark.parametrize("pane", STAGE_PANES)
+def test_without_evidence_a_pane_says_what_is_missing_and_what_to_do(pane):
+    said = text(pane.pane(item(), EMPTY).lines)
+    assert "No evidence has been collected for sm_90 or cpu." in said
+    assert "kgrade collect softmax-rows/s01" in said
+    assert pane.glance(item()).text == "—"
+
+
+@pytest.mark.parametrize("pane", STAGE_PANES)
+def test_a_stage_that_was_not_asked_for_says_so_and_names_the_other_target(pane):
+    said = text(pane.pane(item({"cpu": evidence()}), EMPTY).lines)
+    assert "not run, because not collected yet" in said
+    assert "No evidence has been collected for sm_90." in said
+
+
+@pytest.mark.parametrize("pane", STAGE_PANES)
+def test_stale_evidence_is_marked(pane):
+    said = text(pane.pane(item({"cpu": evidence()}, stale=["cpu"]), EMPTY).lines)
+    assert "! stale: these figures are about other bytes" in said
+
+
+def test_a_reason_is_told_and_a_harness_fault_is_not_the_submissions():
+    missing = item({"cpu": evidence(check=Check(status="not-run", reason="no device of this kind is here"))})
+    assert "The check: not run, because no device of this kind is here" in text(tests.pane(missing, EMPTY).lines)
+    assert "kgrade collect" not in text(tests.pane(missing, EMPTY).lines).split("sm_90")[0]
+    failed = item({"cpu": evidence(build=Build(status="error", reason="nvcc vanished"))})
+    assert "This is a fault of the harness or the machine" in text(build.pane(failed, EMPTY).lines)
+    assert build.glance(failed).text == "!"
+
+
+def test_the_glance_is_stale_only_where_the_stage_ran():
+    aged = item({"cpu": evidence(check=check(checked(case())))}, stale=["cpu"])
+    assert tests.glance(aged).text == "1/1✓~"
+    assert build.glance(aged).text == "—"
+
+
+def test_build_shows_resources_at_80_columns():
+    lines = shown(build.pane(item({"sm_90": evidence("sm_90", build=built())}), EMPTY).lines)
+    assert " sm_90         ✓ passed  12.3 s         1" in lines
+    assert next(line for line in lines if "softmax_kernel" in line) == (
+        " softmax_kernel  sm_90    64    ! 16/24 B  48 KiB  50 % (32/64), by registers  »"
+    )
+    assert any("spill to local memory" in line for line in lines)
+
+
+def test_build_shows_a_failure_with_whose_fault_it_is_and_the_log_with_its_errors():
+    log = b"cc1 ok\nkernel.cu(7): warning: unused\nkernel.cu(41): error: undefined\n"
+    pane = build.pane(item({"sm_90": evidence("sm_90", build=broken())}, logs={"build.log": log}), EMPTY)
+    lines = shown(pane.lines)
+    assert "✗ compile (fault of the submission)" in "\n".join(lines)
+    assert '   | kernel.cu(41): error: identifier "blokDim" is undefined' in lines
+    assert "✗3 kernel.cu(41): error: undefined" in lines
+    assert "!2 kernel.cu(7): warning: unused" in lines
+    assert pane.glance.text == "✗"
+    assert pane.lines[pane.lines.marks[-1]].text == "kernel.cu(41): error: undefined"
+
+
+def test_a_log_that_is_named_and_not_there_is_said():
+    assert "The log build.log is named by the evidence and is not beside it." in text(
+        build.pane(item({"sm_90": evidence("sm_90", build=broken())}), EMPTY).lines
+    )
+
+
+def test_a_long_log_waits_behind_a_fold():
+    log = b"line\n" * 100_000 + b"error: x\n"
+    lines = build.pane(item({"sm_90": evidence("sm_90", build=broken())}, logs={"build.log": log}), EMPTY).lines
+    assert "… 100,001 lines, 1 line with errors, o opens" in text(lines)
+
+
+def checked_item():
+    cases = [
+        checked(case()),
+        checked(case("float32", "large"), ulp=7.5, mismatched=3),
+        checked(case(family="neg-inf"), ulp=350, mismatched=812),
+        checked(case("float32", M=0, N=64), required=False, mismatched=1),
+        checked(case(family="tiny"), ulp=1.5),
+    ]
+    return item({"cpu": evidence(check=check(*cases))})
+
+
+def test_cases_stand_failed_first_and_worst_first_and_extra_apart():
+    pane = tests.pane(checked_item(), EMPTY)
+    lines = shown(pane.lines)
+    rows = [line.split("  ")[0].strip() for line in lines if line.startswith(" M=")]
+    assert rows == [
+        "M=48 N=781 bf16 neg-inf", "M=48 N=781 f32 large", "M=48 N=781 bf16 tiny", "M=48 N=781 bf16", "M=0 N=64 f32",
+    ]  # fmt: skip
+    assert next(line for line in lines if "neg-inf" in line) == (
+        " M=48 N=781 bf16 neg-inf  ✗ failed   3.5e-4    0.35  350    0.5 ulp    812  |go»"
+    )
+    assert " ✗ failed  2 of 4 required cases passed" in lines
+    assert any("extra (outside the contract" in line for line in lines)
+    assert [pane.lines[mark].text.split("  ")[0] for mark in pane.lines.marks] == [rows[0], rows[1], rows[4]]
+    assert pane.glance.text == "2/4✗"
+
+
+def test_at_160_columns_the_tolerance_stands_beside_the_size_of_the_reference():
+    line = next(line for line in shown(tests.pane(checked_item(), EMPTY).lines, 160) if "neg-inf" in line)
+    assert line.endswith("|got-ref| <= 4e-6 + 0.012*|ref|, or 2 ulp (2.1e-2)")
+
+
+def test_a_case_opens_to_its_figures_elements_and_histogram():
+    opened = shown(tests.pane(checked_item(), EMPTY).lines, folds=True)
+    assert "     absolute               3.5e-6  3.5e-5  1.7e-4  3.5e-4         5.0e-7" in opened
+    assert "     wrong        812 of 37,488 (2.2 %) outside the tolerance" in opened
+    assert any("[3, 17]  0.0029296875  0.0012345678" in line for line in opened)
+    assert any(line.endswith("▏ 37,000") or line.endswith("█ 37,000") for line in opened)
+    assert "     seed 71, took 0.41 s" in opened
+
+
+def test_what_the_method_cannot_see_and_how_it_was_done_are_told():
+    said = text(tests.pane(checked_item(), EMPTY).lines)
+    assert "a pass on cpu says nothing about these" in said
+    assert " - races" in said
+    assert "method       Triton interpreter" in said
+    assert "not walled   cgroup memory limit" in said
+
+
+def test_an_output_of_zeros_that_would_pass_is_cried_out():
+    one = checked(case())
+    loose = msgspec.structs.replace(one.outputs[0], tolerance=ToleranceUsed(atol=0.1, rtol=0.0))
+    weak = checked(case(), outputs=[loose])
+    assert "! an output of zeros would pass" in text(
+        tests.pane(item({"cpu": evidence(check=check(weak))}), EMPTY).lines, folds=True
+    )
+
+
+def test_ones_own_cases_are_listed():
+    probe = Probe(
+        case=ProbeCase(symbols={"M": 1}, dtype="bfloat16", family="nan"), result="failed", summary="NaN spreads"
+    )
+    said = text(tests.pane(item(), Sheet(probes={"1": probe})).lines)
+    assert "✗ failed  M=1 bf16 nan" in said
+    assert "NaN spreads" in said
+
+
+def test_performance_on_a_device_shows_intervals_and_what_is_missing():
+    pane = performance.pane(item({"sm_90": evidence("sm_90", time=timed())}), EMPTY)
+    lines = shown(pane.lines)
+    assert " M=4096 N=4096 f16  eager       1.31x [1.28, 1.34] faster  12.3 ± 0.30 us" in lines
+    assert "                    three-pass  ✗ missing: out of memory" in lines
+    assert " ✗ three-pass is missing: out of memory" in lines
+    assert any("roofline     — not drawn" in line for line in lines)
+    assert pane.glance.text == "1.31x"
+
+
+def test_an_interval_that_holds_one_is_no_difference():
+    pane = performance.pane(item({"sm_90": evidence("sm_90", time=timed(1.02, (0.97, 1.06)))}), EMPTY)
+    assert "1.02x [0.970, 1.06] no difference" in text(pane.lines)
+    assert pane.glance.text == "1.02x="
+
+
+def test_an_interpreters_times_are_never_a_speedup():
+    pane = performance.pane(item({"cpu": evidence(time=timed(indicative=False))}), EMPTY)
+    said = text(pane.lines)
+    assert said.index("not indicative: an interpreter ran the kernel") < said.index("1.31x")
+    assert "faster" not in said
+    assert "TFLOP/s" not in said
+    assert pane.glance.text == "interp"
+
+
+def test_a_flagged_run_is_distrusted_first():
+    flagged = timed(status="flagged", reason="the device was throttled")
+    pane = performance.pane(item({"sm_90": evidence("sm_90", time=flagged)}), EMPTY)
+    assert "! do not trust these times yet: the device was throttled" in text(pane.lines)
+    assert pane.glance.text == "1.31x!"
+
+
+def test_a_task_without_a_benchmark_says_so():
+    pane = performance.pane(item(task=task(benchmark=None)), EMPTY)
+    assert "The task has no benchmark" in text(pane.lines)
+
+
+def test_timing_of_nothing_does_not_invent_a_row():
+    nothing = item({"sm_90": evidence("sm_90", time=Timing(status="passed"))})
+    assert "No case was timed." in text(performance.pane(nothing, EMPTY).lines)
+
+
+def test_profile_shows_what_was_seen_and_why_the_rest_was_not():
+    seen = Stage(status="flagged", reason="one race", facts=["write after read at kernel.cu:41"])
+    pane = profile.pane(item({"cpu": evidence(sanitize=seen)}), EMPTY)
+    said = text(pane.lines)
+    assert "! flagged  one race" in said
+    assert "- write after read at kernel.cu:41" in said
+    assert "A profile: not run, because not collected yet" in said
+    assert pane.glance.text == "!"
+
+
+def test_a_finding_shows_proof_question_result_and_disposition():
+    judged = item({
+        "cpu": evidence(integrity=integrity(finding(result="error grows 40x at large inputs"), finding(severity="tell", line=3))),
+        "sm_90": evidence("sm_90", integrity=integrity(finding())),
+    })  # fmt: skip
+    answer = FindingAnswer(disposition="false-alarm", comment="inputs are bounded")
+    pane = findings.pane(judged, Sheet(findings={finding().key: answer}))
+    said = text(pane.lines)
+    assert said.index("solution/kernel.py:3") < said.index("solution/kernel.py:10")
+    assert "10 | num = tl.exp(x)" in said
+    assert "result   cpu: error grows 40x at large inputs" in said
+    assert "result   sm_90: not run, so a person must judge" in said
+    assert "you      false alarm: inputs are bounded" in said
+    assert len(pane.lines.marks) == 2
+    assert pane.glance.text == "2!"
+
+
+def test_an_examination_without_findings_says_what_that_means():
+    pane = findings.pane(item({"cpu": evidence(integrity=integrity())}), EMPTY)
+    assert "no finding: none of the signs" in text(pane.lines)
+    assert pane.glance.text == "✓"
