@@ -95,6 +95,18 @@ def _timed(evidence: Evidence) -> bool:
     return timing.indicative and timing.status in ("passed", "flagged", "failed") and bool(timing.cases)
 
 
+def _passes_zeros(evidence: Evidence) -> str | None:
+    weak = next((control for control in evidence.stages.check.controls if control.passes), None)
+    if weak is None:
+        return None
+    return f"{weak.name} pass at the task's tolerance in {len(weak.passes)} required cases, first {weak.passes[0]}"
+
+
+def _reference_wrong(evidence: Evidence) -> str | None:
+    broken = next((case for case in evidence.stages.check.cases if case.status == "error"), None)
+    return f"{broken.case.name}: {broken.reason}" if broken else None
+
+
 _PROBES: dict[str, Callable[[Evidence], str | None]] = {
     "build.failed": _build_failed,
     "check.failed": _check_failed,
@@ -103,4 +115,6 @@ _PROBES: dict[str, Callable[[Evidence], str | None]] = {
     "integrity.tampering": _finding(lambda each: each.severity != "note" and each.rule in TAMPERING),
     "integrity.substitution": _finding(lambda each: each.severity != "note" and each.rule in SUBSTITUTION),
     "time.flagged": _flagged,
+    "task.passes-zeros": _passes_zeros,
+    "task.reference-wrong": _reference_wrong,
 }

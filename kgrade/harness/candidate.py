@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from kgrade.harness.check import CANDIDATE, Checking, candidate_call
 from kgrade.harness.losses import failure
 from kgrade.harness.measure import Measuring
-from kgrade.harness.methods import Method, candidate_method, why_not_run
+from kgrade.harness.methods import INTERPRETED, Method, candidate_method, why_not_run
 from kgrade.harness.oracle import Oracle
 from kgrade.harness.run import Run
 from kgrade.harness.standby import Standby
@@ -29,7 +29,8 @@ def find_entry(entry: str, solution: Mapping[str, bytes]) -> tuple[str, str]:
             raise Unfound(f"solution/{file} is missing")
         return f"solution/{file}", name
     binds = re.compile(
-        rb"^(?:async\s+def|def|class)\s+%b\b|^%b\s*[:=]|^from\s.*\bimport\b.*\b%b\b" % ((name.encode(),) * 3), re.MULTILINE
+        rb"^(?:async\s+def|def|class)\s+%b\b|^%b\s*[:=]|^from\s.*\bimport\b.*\b%b\b" % ((name.encode(),) * 3),
+        re.MULTILINE,
     )
     found = [path for path in modules if "/" not in path and binds.search(solution[path])]
     if not found:
@@ -56,9 +57,7 @@ class Candidate:
     def of(cls, run: Run) -> Candidate | None:
         """Return the candidate, imported; None when submissions of this task are not called as Python functions."""
         method = candidate_method(run.source.task)
-        if method is None or run.source.task.interface != "function":
-            return None
-        return cls(run, method)
+        return cls(run, method) if method is not None and run.source.task.interface == "function" else None
 
     def _import(self) -> None:
         assert self.run.source.solution is not None
@@ -85,6 +84,9 @@ class Candidate:
             seconds=self.seconds,
             failure=self.failure,
         )
+        if self.failure is None and self.run.target != INTERPRETED:
+            reason = f"it imports; compiling it for {self.run.target} ahead of time is not built yet"
+            return Build(status="not-run", reason=reason, method=method)
         if self.failure is None:
             return Build(status="passed", method=method, targets=[found])
         if self.failure.fault == "environment":

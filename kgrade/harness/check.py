@@ -16,7 +16,7 @@ from kgrade.harness.oracle import Expected, Oracle, gradient_rooms
 from kgrade.harness.progress import Watch
 from kgrade.harness.standby import Standby
 from kgrade.harness.workers import Argument, Array, Lost, Returned
-from kgrade.records.evidence import Case, CaseCheck, Check, StageStatus
+from kgrade.records.evidence import Case, CaseCheck, Check, Control, StageStatus
 from kgrade.records.task import Task
 
 SEED_BITS = 62  # JSON readers keep whole numbers up to 2**63 - 1
@@ -49,7 +49,15 @@ class Checking:
         status, reason = _stage(checked)
         if self.weak and status == "passed":
             status, reason = "flagged", f"zeros pass at the task's tolerance in {len(self.weak)} cases: {self.weak[0]}"
-        return Check(status=status, reason=reason, method=self.method, cases=checked, unseen=list(self.unseen))
+        controls = [Control(name="zeros", passes=self.weak)] if self.control is not None else []
+        return Check(
+            status=status,
+            reason=reason,
+            method=self.method,
+            cases=checked,
+            unseen=list(self.unseen),
+            controls=controls,
+        )
 
     def case(self, case: Case) -> CaseCheck:
         """Check one case with inputs that no one has seen before."""

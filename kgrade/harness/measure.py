@@ -26,9 +26,9 @@ from kgrade.records.evidence import Case, CaseTiming, Samples, Speedup, StageSta
 from kgrade.records.expressions import Expression
 from kgrade.records.task import Task
 
-CASE_BOX_S = 20.0  # what one call may take on an interpreter, and about what a case's samples may take together
-LARGEST_FLOPS = 2e10
-LARGEST_BYTES = 512e6
+CASE_BOX_S = 6.0  # what one call may take on an interpreter, and about what a case's samples may take together
+LARGEST_FLOPS = 2e9
+LARGEST_BYTES = 64e6
 SAMPLES = (5, 40)  # at least and at most, a side
 EMPTY_TRIPS = 15
 NOT_INDICATIVE = "interpreter: not indicative"
@@ -74,7 +74,8 @@ class Side:
         try:
             self.prepare(arguments) if first else self.sample(arguments)
         except Lost as lost:
-            self.missing = lost.reason
+            slow = f"not run: too slow for an interpreter (no answer within {CASE_BOX_S:g} s)"
+            self.missing = slow if lost.kind == "timeout" else lost.reason
 
     def samples(self) -> Samples | None:
         """Return the statistics, or None for a side that is missing."""

@@ -42,12 +42,11 @@ PALLAS = Method(
     ),
 )
 TORCH = Method("torch", "torch", "PyTorch on the CPU, cuda devices replaced", ("anything particular to a device",))
-NKI = Method("numpy", None, "numpy", ())
 
 
 def candidate_method(task: Task) -> Method | None:
-    """Return how the submissions of `task` are imported and interpreted, or None when they are not Python."""
-    return {"triton": TRITON, "pallas": PALLAS, "python": TORCH, "nki": NKI}.get(task.language)
+    """Return how the submissions of `task` are imported and interpreted, or None when nothing here can run them."""
+    return {"triton": TRITON, "pallas": PALLAS, "python": TORCH}.get(task.language)
 
 
 def oracle_method(task: Task) -> Method:

@@ -218,6 +218,13 @@ class CaseCheck(Part, frozen=True, kw_only=True):
     touched: list[str] = []
 
 
+class Control(Part, frozen=True, kw_only=True):
+    """A candidate that ought to fail, such as all zeros, and the required cases at which it passes all the same."""
+
+    name: str
+    passes: list[str] = []
+
+
 class Check(Part, frozen=True, kw_only=True):
     """The check stage: cases x outputs against the oracle. `unseen` lists what this method cannot see."""
 
@@ -227,6 +234,7 @@ class Check(Part, frozen=True, kw_only=True):
     log: str | None = None
     cases: list[CaseCheck] = []
     unseen: list[str] = []
+    controls: list[Control] = []
 
 
 class Samples(Part, frozen=True, kw_only=True):
