@@ -16,7 +16,7 @@ from kgrade.tui.pane import Glance, Pane
 from kgrade.tui.panes import figures
 from kgrade.tui.panes.alignment import changed_parts
 from kgrade.tui.panes.comparison import FilePair, Hunk, HunkLine, in_one, in_two, pairs
-from kgrade.tui.panes.layout import BLANK, Joined, fold, sentence
+from kgrade.tui.panes.layout import BLANK, Joined, Late, fold, sentence
 from kgrade.tui.panes.remarks import Remarks
 
 if TYPE_CHECKING:
@@ -46,14 +46,16 @@ def pane(item: Item, sheet: Sheet, base: str | None = None, *, ignore_space: boo
         )
     base = base if base in bases(item) else bases(item)[0]
     remarks = Remarks(item, sheet)
-    unified: list[Lines] = []
-    split: list[Lines] = []
-    for pair in pairs(item.bases.get(base, {}), item.solution):
-        view = _FileView(pair, base, remarks)
-        for parts, layout in ((unified, view.unified), (split, view.split)):
-            parts += layout(ignore_space)
+    views = [_FileView(pair, base, remarks) for pair in pairs(item.bases.get(base, {}), item.solution)]
     head = Rows(_head(item, base, ignore_space))
-    return Pane(Joined([head, *unified]), glance(item), None if base == NOTHING else Joined([head, *split]))
+
+    def unified() -> Lines:
+        return Joined([head, *(part for view in views for part in view.unified(ignore_space))])
+
+    def split() -> Lines:
+        return Joined([head, *(part for view in views for part in view.split(ignore_space))])
+
+    return Pane(Late(unified), glance(item), None if base == NOTHING else Late(split))
 
 
 def glance(item: Item) -> Glance:

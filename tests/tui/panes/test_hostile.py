@@ -15,7 +15,10 @@ from tests.tui.panes.builders import broken, built, case, check, checked, eviden
 from tests.tui.panes.shown import shown
 from tests.tui.panes.test_item_panes import grade
 
-STEERING = ["\x1b[2J", "\x1b]52;c;AA\x07", "\x9b31m", "\r", "\x00", "\u202e", "\u2066", "\u200b", "\ufeff", "\n", "\t", "\udcff", "[red]", "e\u0301\u0301\u0301", "\u2028"]  # fmt: skip
+STEERING = [
+    "\x1b[2J", "\x1b]52;c;AA\x07", "\x9b31m", "\r", "\x00", "\u202e", "\u2066",
+    "\u200b", "\ufeff", "\n", "\t", "\udcff", "[red]", "e\u0301\u0301\u0301", "\u2028",
+]  # fmt: skip
 UNSEEN = {"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"}
 
 WORDS_OF_THE_SCHEMA = {

@@ -90,7 +90,8 @@ def test_a_contract_without_a_value_at_a_case_does_not_stop_the_pane():
 def test_markdown_reads_as_the_text_it_is():
     prompt = (
         "# Title\n\nOne *two* [three](http://x/y) `four`.  \nNext.\n\n"
-        "1. first\n2. second\n   - inner\n\n> quoted\n\n```cuda\nint x;\n```\n\n<b>raw</b>\n\n---\n\n| a | b |\n|---|---|\n| 1 | 2 |\n"
+        "1. first\n2. second\n   - inner\n\n> quoted\n\n```cuda\nint x;\n```\n\n<b>raw</b>\n\n---\n\n"
+        "| a | b |\n|---|---|\n| 1 | 2 |\n"
     )
     assert shown(markdown(prompt)) == [
         " Title",
@@ -173,11 +174,8 @@ def test_commits_are_asked_for_only_when_the_pane_is_looked_at():
 
     def commits(name):
         asked.append(name)
-        return [
-            HistoryEntry(
-                commit="a1b2c3d4e5" * 4, when="2026-11-03T10:00:00Z", who="ada", what="grade: it", changed=["a", "b", "c", "d"]
-            )
-        ]  # fmt: skip
+        when, paths = "2026-11-03T10:00:00Z", ["a", "b", "c", "d"]
+        return [HistoryEntry(commit="a1b2c3d4e5" * 4, when=when, who="ada", what="grade: it", changed=paths)]
 
     lines = history.pane(item(), EMPTY, commits).lines
     assert asked == []
