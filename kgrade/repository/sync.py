@@ -172,12 +172,12 @@ class Sync:
         if seen is not None and read_ref(self._git, branch.seen_ref) is None:
             move_ref(self._git, branch.seen_ref, seen, None)
         tips = self.remote.tips(branch.ref, *self._also, cancel=cancel)
+        self._fetch_also(tips, cancel)
         if branch.ref not in tips:
             if seen is None:
                 return None
             self._keep(branch.short, seen)
             raise RewrittenError(f"{branch.short} is gone from {self.remote.name}; its last tip {seen[:12]} is kept")
-        self._fetch_also(tips, cancel)
         if tips[branch.ref] != seen and self.remote.fetch([f"{branch.ref}:{branch.seen_ref}"], cancel):
             assert seen is not None
             self._keep(branch.short, seen)
