@@ -66,7 +66,7 @@ class Claiming:
     def offer(self, item: ItemId) -> None:
         """Claim `item` for whoever sits down next; what was offered before and not taken is given back."""
         with self._turn:
-            if self._offered is not None and self._offered.item == item:
+            if self._offered is not None and self._offered is self._holds.get(item):
                 return
             before, self._offered = self._offered, None
             self._offered = self.take(item)
