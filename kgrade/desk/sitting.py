@@ -8,6 +8,7 @@ from typing import Any, Literal
 
 import msgspec
 
+from kgrade.desk.claiming import Claiming, Hold
 from kgrade.desk.item import Item
 from kgrade.desk.people import DeskError, Incomplete
 from kgrade.desk.sheet import Edit, Edits, Field, Sheet, told
@@ -28,17 +29,61 @@ class Start(msgspec.Struct, frozen=True, kw_only=True):
     sheet: Sheet
 
 
+class ReadOnly:
+    """A place where an item is only read; `note` says why."""
+
+    def __init__(self, note: str) -> None:
+        self.note = note
+
+    def work(self) -> None:
+        """Reading keeps nothing from anyone."""
+
+    def leave(self, *, keep: bool) -> None:
+        """There is nothing to give back."""
+
+
+class SitterPlace:
+    """A place where an item is graded, claimed unless `hold` is None (it was graded before); `words` go before."""
+
+    def __init__(self, claiming: Claiming, hold: Hold | None, words: str = "") -> None:
+        self._claiming = claiming
+        self._hold = hold
+        self._words = words
+
+    @property
+    def note(self) -> str:
+        """What is wrong with the claim, if anything."""
+        return self._words or (self._hold.note if self._hold else "")
+
+    def work(self) -> None:
+        """Keep the claim alive."""
+        if self._hold is not None:
+            self._claiming.work(self._hold)
+
+    def leave(self, *, keep: bool) -> None:
+        """Give the claim back, or `keep` it for the draft."""
+        hold, self._hold = self._hold, None
+        if hold is not None:
+            self._claiming.leave(hold, keep=keep)
+
+
 class Sitting:
     """An item being graded. Nothing is journalled, and no draft exists, before the first edit."""
 
     def __init__(
-        self, item: Item, start: Start, journal: Journal | None, standing: Callable[[], tuple[Status, str]]
+        self,
+        item: Item,
+        start: Start,
+        journal: Journal,
+        standing: Callable[[], tuple[Status, str]],
+        place: SitterPlace | ReadOnly,
     ) -> None:
-        """Sit down at `item`; `journal` is None where the desk is read-only, `standing` tells how the grade stands."""
+        """Sit down at `item`; `standing` tells how the grade stands, `place` whether it may be graded here."""
         self.item = item
         self.start = start
         self.active_s = 0.0
         self._journal = journal
+        self._place = place
         self._standing = standing
         self._begun = False
         self._edits = Edits(start.sheet, self._write)
@@ -65,8 +110,13 @@ class Sitting:
 
     @property
     def status_note(self) -> str:
-        """Why it has come no further, in one sentence; empty when all is well."""
-        return self._standing()[1]
+        """Why it has come no further, or may not be graded here; empty when all is well."""
+        return "; ".join(filter(None, [self._place.note, self._standing()[1]]))
+
+    @property
+    def read_only(self) -> str | None:
+        """Why nothing can be scored here, in one sentence; None when it can."""
+        return self._place.note if isinstance(self._place, ReadOnly) else None
 
     def resume(self, events: list[dict[str, Any]]) -> None:
         """Take up the draft whose journal holds `events`."""
@@ -118,14 +168,15 @@ class Sitting:
 
     def discard(self) -> None:
         """Give the draft up: what was saved before stands again."""
-        if self._journal is not None:
+        if self.read_only is None:
             self._journal.drop()
         self._begun = False
         self._edits = Edits(self.start.sheet, self._write)
 
     def add_active(self, seconds: float) -> None:
-        """Count `seconds` of work; written down with the next edit."""
+        """Count `seconds` of work; written down with the next edit. The item stays claimed meanwhile."""
         self.active_s += seconds
+        self._place.work()
 
     def result(self) -> scoring.Result:
         """Points, total, gates that fired and what is missing."""
@@ -161,14 +212,14 @@ class Sitting:
         )
 
     def close(self) -> None:
-        """Leave the item; a draft stays."""
-        if self._journal is not None:
-            self._journal.close()
-            self._begun = False
+        """Leave the item; a draft stays, and its claim with it."""
+        self._journal.close()
+        self._begun = False
+        self._place.leave(keep=self.is_draft)
 
     def _write(self, event: dict[str, Any]) -> None:
-        if self._journal is None:
-            raise DeskError("this window only reads: another one has this queue open")
+        if self.read_only is not None:
+            raise DeskError(self.read_only)
         if not self._begun:
             self._journal.begin({"begin": msgspec.to_builtins(self.start)})
             self._begun = True

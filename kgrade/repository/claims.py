@@ -123,6 +123,8 @@ class Claims:
         self._wall = wall
         self._steady = steady
         self._first_seen: dict[str, tuple[str, float]] = {}
+        self._decoded: dict[str, tuple[str, Claim | None]] = {}
+        """By ref, the id that it had and the claim in it: of thousands of claims, few move between two looks."""
 
     def holders(self, item: ItemId | None = None) -> tuple[Claim, ...]:
         """Every claim of `item`, or of the queue, in whatever state, by ref; damaged ones are left out."""
@@ -132,7 +134,9 @@ class Claims:
         for ref, oid in sorted(self._refs.read(prefix).items()):
             if self._first_seen.get(ref, ("", 0.0))[0] != oid:
                 self._first_seen[ref] = (oid, now)
-            claim = self._read(ref, oid)
+            if self._decoded.get(ref, ("", None))[0] != oid:
+                self._decoded[ref] = (oid, self._read(ref, oid))
+            claim = self._decoded[ref][1]
             if claim is not None:
                 claims.append(claim)
         return tuple(claims)
@@ -178,6 +182,12 @@ class Claims:
     def done(self, claim: Claim) -> Claim:
         """Mark the slot as graded; LostError when it was taken over (the grade stands all the same)."""
         return self._held(claim, "done")
+
+    def reopen(self, claim: Claim) -> Claim:
+        """Hold a slot again that this evaluator had marked as graded; LostError when it is not theirs any more."""
+        if claim.state != "done" or claim.evaluator != self._evaluator:
+            raise LostError(f"the claim on {claim.item} is not one that {self._evaluator} has done")
+        return self._held(claim, "held")
 
     def take_over(self, claim: Claim, *, confirmed: bool = False) -> Claim:
         """Take an expired claim; TakenError while it is live or unconfirmed, LostError when another was faster."""

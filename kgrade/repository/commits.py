@@ -6,7 +6,7 @@ Nothing here looks at the person's working tree, HEAD or index, and nothing here
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 from kgrade.repository.moves import FileMove, moves_between
@@ -72,11 +72,11 @@ class Committer:
         """
         return self._commit(parent, self._store(parent, changes), message, self._author())
 
-    def replay(self, commit: str, onto: str | None, *, over: str = "") -> str:
+    def replay(self, commit: str, onto: str | None, *, over: Collection[str] = ()) -> str:
         """The same changes, message and author as `commit`, on `onto`; `onto` itself when it has them.
 
-        Raises CollisionError where `onto` holds neither the old nor the new version of a file, except for the path
-        `over`, whose version there is replaced.
+        Raises CollisionError where `onto` holds neither the old nor the new version of a file, except for the paths
+        in `over`, whose versions there are replaced.
         """
         kind, content = self._reader.objects.object(commit)
         if kind != "commit":
@@ -87,7 +87,7 @@ class Committer:
             raise GitError(f"commit {commit} names no author; see: git fsck")
         parents = re.findall(r"^parent (\w+)$", head, re.MULTILINE)
         moves = moves_between(self._git, parents[0] if parents else None, commit)
-        self._check(onto, [move for move in moves if move.path != over])
+        self._check(onto, [move for move in moves if move.path not in over])
         name, email, date = author.groups()
         return self._commit(onto, moves, message, self._author(name, email, date))
 

@@ -159,6 +159,10 @@ class Drafts:
         """What the draft of `key` holds; empty when there is none. Never changes it."""
         return self.journal(key).read()
 
+    def holds(self, key: str) -> bool:
+        """Whether the item `key` has a draft."""
+        return self._path(key).exists()
+
     def keys(self) -> list[str]:
         """The items that have a draft, those touched last first."""
         found = [(path.stat().st_mtime_ns, path) for path in self.folder.glob(f"*/*{SUFFIX}")]

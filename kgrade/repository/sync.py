@@ -22,6 +22,7 @@ from kgrade.repository.refs import (
 )
 from kgrade.repository.remote import Answer, Remote, UnreachableError
 from kgrade.repository.runner import GitError, printable
+from kgrade.repository.tree import Snapshot
 
 EVIDENCE = "refs/kgrade/evidence/"
 TRIES = 10
@@ -80,6 +81,7 @@ class Sync:
         self._also = tuple(also)
         self._failures = 0
         self._alarms: dict[str, str] = {}
+        self._choices: dict[str, Literal["mine", "theirs"]] = {}
 
     def waiting(self) -> list[Waiting]:
         """The commits of the outbox that the remote was not seen to have, oldest first."""
@@ -114,18 +116,30 @@ class Sync:
             for ref in (self.branch.seen_ref, f"refs/remotes/{self.remote.name}/{self.branch.short}"):
                 move_ref(self._git, ref, None, read_ref(self._git, ref))
 
-    def choose(self, collision: CollisionError, keep: Literal["mine", "theirs"]) -> None:
-        """End a collision; both versions end up in the history, `keep` on top. The next `step` pushes."""
+    def choose(self, collision: CollisionError, keep: Literal["mine", "theirs"]) -> CollisionError | None:
+        """End a collision; both versions end up in the history, `keep` on top. The next `step` pushes.
+
+        Answers the next collision where more than one file has two versions: nothing moves until all are chosen.
+        """
         tip, box = self.branch.remote_tip(), self.branch.outbox()
         if box is None or tip is None:
-            return
+            return None
+        self._choices[collision.path] = keep
         new = tip
-        for commit in commits_between(self._git, box.base, box.tip):
-            new = self._committer.replay(commit, new, over=collision.path)
-        if keep == "theirs":
-            message = f"keep the other version of {collision.path}\n"
-            new = self._committer.put(new, collision.path, collision.theirs, message)
+        try:
+            for commit in commits_between(self._git, box.base, box.tip):
+                new = self._committer.replay(commit, new, over=self._choices)
+        except CollisionError as further:
+            return further
+        there = Snapshot(self.branch.reader, tip)
+        for path, kept in self._choices.items():
+            if kept == "theirs":
+                entry = there.entry(path)
+                message = f"keep the other version of {path}\n"
+                new = self._committer.put(new, path, entry.oid if entry else None, message)
         self.branch.set_outbox(Outbox(new, tip), box)
+        self._choices.clear()
+        return None
 
     def _step(self, cancel: threading.Event) -> Standing:
         answer = Answer("taken")
@@ -158,12 +172,12 @@ class Sync:
         if seen is not None and read_ref(self._git, branch.seen_ref) is None:
             move_ref(self._git, branch.seen_ref, seen, None)
         tips = self.remote.tips(branch.ref, *self._also, cancel=cancel)
+        self._fetch_also(tips, cancel)
         if branch.ref not in tips:
             if seen is None:
                 return None
             self._keep(branch.short, seen)
             raise RewrittenError(f"{branch.short} is gone from {self.remote.name}; its last tip {seen[:12]} is kept")
-        self._fetch_also(tips, cancel)
         if tips[branch.ref] != seen and self.remote.fetch([f"{branch.ref}:{branch.seen_ref}"], cancel):
             assert seen is not None
             self._keep(branch.short, seen)

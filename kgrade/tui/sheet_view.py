@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from kgrade.desk.desk import Progress
+from kgrade.desk.listing import Progress
 from kgrade.desk.sitting import Sitting
 from kgrade.records.grade import Score
 from kgrade.tui.widgets.rubric import CriterionLine, GateState, RubricView

@@ -6,8 +6,9 @@ import time
 from collections.abc import Mapping
 from typing import Final
 
-from kgrade.desk.desk import Desk, Saved
+from kgrade.desk.desk import Desk
 from kgrade.desk.people import Moved
+from kgrade.desk.saving import Saved
 from kgrade.desk.sitting import Sitting
 from kgrade.records.slugs import ItemId
 from kgrade.repository.order import EmptyQueue

@@ -1,0 +1,190 @@
+"""My claims at one desk: taken with an item, renewed while I work, given back when I leave it untouched.
+
+They are refs of this repository, so they schedule evaluators who share it, with a remote or without one; across
+clones, two people may still be given the same item. That costs a second opinion and nothing else: no claim, held or
+lost, ever keeps a grade from being saved, and what goes wrong with one is a note.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable
+from datetime import datetime
+
+from kgrade.records.slugs import ItemId
+from kgrade.repository.claims import Claim, Claims, TakenError
+from kgrade.repository.runner import GitError
+
+RENEWALS_PER_LEASE = 4
+
+
+class Hold:
+    """One item that this desk keeps for its evaluator. `note` says what is wrong with the claim, if anything."""
+
+    def __init__(self, item: ItemId, claim: Claim | None, note: str, since: float) -> None:
+        self.item = item
+        self.claim = claim
+        self.note = note
+        self.since = since
+        self.users = 0
+        self.renewing: threading.Thread | None = None
+
+
+class Claiming:
+    """The claims of one evaluator at one desk. Every method may be called from any thread; they take turns."""
+
+    def __init__(
+        self, claims: Claims, evaluator: str, lease_s: float, *, steady: Callable[[], float] = time.monotonic
+    ) -> None:
+        self._claims = claims
+        self._evaluator = evaluator
+        self._renew_after_s = lease_s / RENEWALS_PER_LEASE
+        self._steady = steady
+        self._turn = threading.RLock()
+        self._holds: dict[ItemId, Hold] = {}
+        self._offered: Hold | None = None
+        self.note = ""
+        """Why the claims of others cannot be seen, in one sentence; empty when they can."""
+
+    def take(self, item: ItemId, *, confirmed: bool = False) -> Hold:
+        """Claim `item`; TakenError when others have all of it.
+
+        A claim that has not moved for its whole lease is taken over; one that ended long ago by the clocks only when
+        the person has `confirmed` that. Trouble with git is a note on the hold, never an error.
+        """
+        with self._turn:
+            hold = self._holds.get(item)
+            if hold is None or hold.claim is None:
+                hold = self._holds[item] = self._acquired(item, confirmed)
+            hold.users += 1
+            if self._offered is hold:
+                self._offered = None
+                hold.users -= 1
+            return hold
+
+    def offer(self, item: ItemId) -> None:
+        """Claim `item` for whoever sits down next; what was offered before and not taken is given back."""
+        with self._turn:
+            if self._offered is not None and self._offered is self._holds.get(item):
+                return
+            before, self._offered = self._offered, None
+            self._offered = self.take(item)
+            if before is not None:
+                self.leave(before)
+
+    def others(self) -> dict[ItemId, dict[str, str]]:
+        """By item and evaluator, what each claim amounts to, such as `by bob until 14:05`; expired ones left out.
+
+        My own are there too, as empty words.
+        """
+        with self._turn:
+            try:
+                found = self._claims.holders()
+            except GitError as why:
+                self.note = f"who holds what cannot be seen: {why}"
+                return {}
+            self.note = ""
+            words: dict[ItemId, dict[str, str]] = {}
+            for claim in found:
+                mine = claim.evaluator == self._evaluator
+                if mine and claim.holds:
+                    words.setdefault(claim.item, {})[claim.evaluator] = ""
+                elif not mine and (claim.state == "done" or (claim.holds and self._claims.expiry(claim) != "expired")):
+                    words.setdefault(claim.item, {})[claim.evaluator] = self.told(claim)
+            return words
+
+    def told(self, claim: Claim) -> str:
+        """Whose a claim is and until when, in words."""
+        if claim.state == "done":
+            return f"done by {claim.evaluator}"
+        until = datetime.fromtimestamp(claim.until).astimezone()
+        clock = until.strftime("%H:%M" if until.date() == datetime.now().astimezone().date() else "%Y-%m-%d %H:%M")
+        ended = ", not seen since; it can be taken over" if self._claims.expiry(claim) == "confirm" else ""
+        ahead = " by a clock that is ahead of this one" if self._claims.skewed(claim) else ""
+        return f"by {claim.evaluator} until {clock}{ahead}{ended}"
+
+    def work(self, hold: Hold) -> None:
+        """Someone works on the item: renew its claim when that is due, on another thread, so that no key waits."""
+        if self._steady() - hold.since < self._renew_after_s or hold.renewing is not None:
+            return
+        hold.renewing = threading.Thread(target=self._renew, args=(hold,), name="claim-renewal", daemon=True)
+        hold.renewing.start()
+
+    def trailer(self, item: ItemId) -> str:
+        """The claim under which `item` is graded, as a commit names it; empty without one."""
+        with self._turn:
+            hold = self._holds.get(item)
+            return hold.claim.oid if hold and hold.claim else ""
+
+    def done(self, item: ItemId) -> str:
+        """The grade of `item` is in a commit: mark the slot so. Answers a sentence when that failed."""
+        with self._turn:
+            hold = self._holds.pop(item, None)
+            if hold is None or hold.claim is None:
+                return ""
+            try:
+                self._claims.done(hold.claim)
+            except GitError as why:
+                return f"the grade stands, but its claim was not marked as done: {why}"
+            return ""
+
+    def leave(self, hold: Hold, *, keep: bool = False) -> None:
+        """One user of `hold` is gone; after the last one the claim is given back, unless there is a draft to `keep`."""
+        with self._turn:
+            hold.users -= 1
+            if hold.users <= 0 and not keep and self._holds.get(hold.item) is hold:
+                del self._holds[hold.item]
+                self._release(hold)
+
+    def close(self) -> None:
+        """Give every claim back."""
+        with self._turn:
+            renewals = [hold.renewing for hold in self._holds.values() if hold.renewing]
+        for thread in renewals:
+            thread.join()
+        with self._turn:
+            for hold in self._holds.values():
+                self._release(hold)
+            self._holds.clear()
+            self._offered = None
+
+    def _acquired(self, item: ItemId, confirmed: bool) -> Hold:
+        try:
+            claim, note = self._acquire(item, confirmed), ""
+        except TakenError:
+            raise
+        except GitError as why:
+            claim, note = None, f"{item} could not be claimed, so others may be given it too: {why}"
+        return Hold(item, claim, note, self._steady())
+
+    def _acquire(self, item: ItemId, confirmed: bool) -> Claim:
+        try:
+            return self._claims.acquire(item)
+        except TakenError as taken:
+            mine = [claim for claim in taken.holders if claim.evaluator == self._evaluator and claim.state == "done"]
+            if mine:
+                return self._claims.reopen(mine[0])
+            for claim in taken.holders:
+                expiry = self._claims.expiry(claim)
+                if claim.holds and (expiry == "expired" or (expiry == "confirm" and confirmed)):
+                    return self._claims.take_over(claim, confirmed=confirmed)
+            raise
+
+    def _renew(self, hold: Hold) -> None:
+        with self._turn:
+            try:
+                if hold.claim is not None and self._holds.get(hold.item) is hold:
+                    hold.claim, hold.note = self._claims.renew(hold.claim), ""
+            except GitError as why:
+                hold.note = f"{why}; go on, your grade will count as a further one"
+            finally:
+                hold.since = self._steady()
+                hold.renewing = None
+
+    def _release(self, hold: Hold) -> None:
+        try:
+            if hold.claim is not None:
+                self._claims.release(hold.claim)
+        except GitError as why:  # it ends by itself with its lease
+            hold.note = f"the claim on {hold.item} was not given back: {why}"

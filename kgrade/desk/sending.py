@@ -1,0 +1,125 @@
+"""Getting saved grades to the remote, and saying at every moment how far each one is."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Sequence
+from typing import Literal
+
+from kgrade.desk.people import DeskError
+from kgrade.desk.sitting import Status
+from kgrade.desk.sources import Signature
+from kgrade.repository.branches import Branch
+from kgrade.repository.commits import CollisionError
+from kgrade.repository.refs import read_ref
+from kgrade.repository.remote import Remote
+from kgrade.repository.runner import GitError
+from kgrade.repository.sync import EVIDENCE, Standing, Sync
+from kgrade.repository.tree import Snapshot
+
+Keep = Literal["mine", "theirs"]
+
+
+class Sending:
+    """One branch on its way to its remote, or, without one, from its outbox to the branch.
+
+    One `Sync` lives as long as the desk: its back-off and its alarms must survive from one step to the next.
+    Every method may be called from any thread; only steps wait for each other.
+    """
+
+    def __init__(self, branch: Branch, by: Signature, also: Sequence[str]) -> None:
+        self._branch = branch
+        self._by = by
+        self._sync = (
+            None
+            if branch.remote is None
+            else Sync(branch, Remote(branch.git, branch.remote), by.identity, sign=by.sign, also=also)
+        )
+        self._turn = threading.Lock()
+        self.last: Standing | None = None
+        """What came of the last step; None before the first and without a remote."""
+
+    @property
+    def alarms(self) -> list[str]:
+        """What a person must be told again and again: branches that were rewritten."""
+        if self.last is None:
+            return []
+        return [*self.last.alarms, *([self.last.reason] if self.last.trouble == "rewritten" else [])]
+
+    def step(self, cancel: threading.Event | None = None) -> Standing | None:
+        """One step towards the remote; None without one. DeskError when git itself fails, or `cancel` is set."""
+        with self._turn:
+            try:
+                if self._sync is None:
+                    self._branch.settle(self._by.identity, sign=self._by.sign)
+                else:
+                    self.last = self._sync.step(cancel)
+            except GitError as why:
+                raise DeskError(str(why)) from None
+            return self.last
+
+    def unsent(self) -> int:
+        """How many commits wait to be sent, or to reach the branch."""
+        if self._sync is not None:
+            return len(self._sync.waiting())
+        return 1 if self._branch.outbox() else 0
+
+    def standing(self, path: str) -> tuple[Status, str]:
+        """How the file at `path` stands, read from the refs as they are now, and why it has come no further."""
+        branch = self._branch
+        head = branch.head()
+        held = Snapshot(branch.reader, head).entry(path) if head else None
+        if held is None:
+            return "Untouched", ""
+        if branch.remote is None:
+            return "Committed", "waits for the branch: the index is locked or in use" if branch.outbox() else ""
+        tip = branch.remote_tip()
+        there = Snapshot(branch.reader, tip).entry(path) if tip else None
+        why = self._rewritten(tip)
+        if there is not None and there.oid == held.oid and not why:
+            return "Pushed", ""
+        return "Committed", why or (self.last.reason if self.last else "")
+
+    def collision(self, path: str) -> CollisionError | None:
+        """The two versions of `path`, the one that waits here and the one at the remote, if there are two."""
+        found = self.last.collision if self.last else None
+        return found if found is not None and found.path == path else None
+
+    def choose(self, collision: CollisionError, keep: Keep) -> CollisionError | None:
+        """Put `keep` on top of the other version; the next collision, where there is one more. `step` sends."""
+        assert self._sync is not None
+        with self._turn:
+            further = self._sync.choose(collision, keep)
+            waiting = len(self._sync.waiting())
+            reason = str(further) if further else "chosen; not sent yet"
+            trouble: Literal["", "collision"] = "collision" if further else ""
+            alarms = self.last.alarms if self.last else ()
+            self.last = Standing("committed", trouble, reason, waiting, None if further else 0.0, further, alarms)
+            return further
+
+    def accept_rewrite(self, cancel: threading.Event | None = None) -> str | None:
+        """Go on from the remote's rewritten branch; the tip that was seen before it, which is kept."""
+        if self._sync is None:
+            raise DeskError("this queue has no remote whose branch could have been rewritten")
+        with self._turn:
+            before = self._branch.remote_tip()
+            try:
+                self._sync.accept_rewrite(cancel)
+                self.last = self._sync.step(cancel)
+            except GitError as why:
+                raise DeskError(str(why)) from None
+            return before
+
+    def _rewritten(self, tip: str | None) -> str:
+        """Why the tip that was last seen is not the remote's any more; empty while it is, as far as is known.
+
+        A process that starts has made no step yet: that the tip was put into evidence, and nobody went on from the
+        rewritten branch since, tells it as much.
+        """
+        if self.last is not None:
+            return self.last.reason if self.last.trouble == "rewritten" else ""
+        if tip is None:
+            return ""
+        branch = self._branch
+        kept = read_ref(branch.git, f"{EVIDENCE}{branch.remote}/{branch.short}/{tip[:12]}")
+        return f"{branch.short} was rewritten on {branch.remote}; ask a lead before going on" if kept else ""

@@ -1,0 +1,267 @@
+"""Sending from the desk: what a status says is so, nothing is lost, and two versions end in a choice."""
+
+from __future__ import annotations
+
+import shutil
+import threading
+
+import pytest
+
+from kgrade.desk import Desk, DeskError, EmptyQueue
+from kgrade.records import codec
+from kgrade.records.grade import Grade
+from kgrade.records.slugs import ItemId
+from tests.desk.conftest import small_queue
+from tests.desk.test_desk import fill
+
+S01 = ItemId("softmax", "s01")
+S02 = ItemId("softmax", "s02")
+PATH = S01.grade_path("ada")
+
+
+@pytest.fixture
+def hub(make_repo):
+    """The queue at a remote."""
+    hub = make_repo("hub", bare=True)
+    seed = make_repo("seed")
+    small_queue(seed)
+    seed.git("push", "-q", str(hub.path), "main")
+    return hub
+
+
+@pytest.fixture
+def box(make_repo, hub, open_desk):
+    """A maker of Ada's desks, each in a clone of its own, as on two machines."""
+
+    def make(name: str) -> tuple[object, Desk]:
+        repo = make_repo(name, clone=hub)
+        repo.git("config", "user.email", "ada@example.org")
+        return repo, open_desk(repo)
+
+    return make
+
+
+def grade(desk, item=S01, level=3):
+    fill(sitting := desk.sit(item), level=level)
+    desk.save(sitting)
+    return sitting
+
+
+def level_of(data):
+    return codec.decode(Grade, data.encode(), "x.yaml").scores["numerics"].score
+
+
+def test_the_back_off_grows_from_step_to_step_and_a_remote_that_returns_gets_all(hub, box):
+    _, desk = box("one")
+    grade(desk)
+    away = hub.path.with_name("away")
+    hub.path.rename(away)
+    waits = [desk.sync().retry_in for _ in range(4)]
+    assert waits[3] > waits[2] > waits[1] > waits[0]
+    status, why = desk.standing(S01)
+    assert status == "Committed"
+    assert "cannot be reached" in why
+    assert desk.unsent() == 1
+    away.rename(hub.path)
+    assert desk.sync().state == "pushed"
+    assert desk.standing(S01) == ("Pushed", "")
+    assert level_of(hub.show(PATH, "main")) == 3
+
+
+def test_a_hook_that_refuses_is_quoted_and_nothing_is_lost(hub, box):
+    _, desk = box("one")
+    hook = hub.path / "hooks" / "pre-receive"
+    hook.parent.mkdir(exist_ok=True)
+    hook.write_text("#!/bin/sh\necho 'sign your grades' >&2\nexit 1\n")
+    hook.chmod(0o755)
+    sitting = grade(desk)
+    standing = desk.sync()
+    assert (standing.trouble, standing.retry_in) == ("refused", None)
+    assert (sitting.status, "sign your grades" in sitting.status_note) == ("Committed", True)
+    hook.unlink()
+    assert desk.sync().state == "pushed"
+    assert sitting.status == "Pushed"
+
+
+def test_a_status_never_says_pushed_before_the_remote_has_it(hub, box):
+    _, desk = box("one")
+    ended = threading.Event()
+    seen: list[str] = []
+    lies: list[str] = []
+
+    def watch():
+        while not ended.is_set():
+            status = desk.standing(S01)[0]
+            if status == "Pushed" and hub.git("ls-tree", "-r", "--name-only", "main", PATH) != PATH:
+                lies.append(status)
+            if not seen or seen[-1] != status:
+                seen.append(status)
+
+    watchers = [threading.Thread(target=watch) for _ in range(2)]
+    watchers[0].start()
+    grade(desk)
+    watchers[1].start()
+    sender = threading.Thread(target=desk.sync)
+    sender.start()
+    sender.join()
+    final = desk.standing(S01)
+    ended.set()
+    for watcher in watchers:
+        watcher.join()
+    assert lies == []
+    assert final == ("Pushed", "")
+    assert set(seen) <= {"Untouched", "Committed", "Pushed"}
+
+
+@pytest.mark.parametrize("keep", ["mine", "theirs"])
+def test_one_item_graded_on_two_boxes_is_a_choice_and_both_stay_in_history(hub, box, keep):
+    _, there = box("there")
+    _, here = box("here")
+    grade(here, level=2)
+    grade(here, S02, level=3)
+    grade(there, level=4)
+    assert there.sync().state == "pushed"
+    assert here.versions(S01) is None
+    assert here.sync().trouble == "collision"
+    assert here.standing(S01)[0] == here.standing(S02)[0] == "Committed"
+    both = here.versions(S01)
+    assert (both.mine.scores["numerics"].score, both.theirs.scores["numerics"].score) == (2, 4)
+    assert here.versions(S02) is None
+    sitting = here.choose(S01, keep)
+    expected = 2 if keep == "mine" else 4
+    assert sitting.sheet.scores["numerics"].score == expected
+    assert here.sync().state == "pushed"
+    assert here.standing(S01) == here.standing(S02) == ("Pushed", "")
+    assert level_of(hub.show(PATH, "main")) == expected
+    history = [level_of(hub.show(PATH, commit)) for commit in hub.git("rev-list", "main", "--", PATH).split()]
+    assert {2, 4} <= set(history)
+
+
+def test_several_items_with_two_versions_are_chosen_one_after_the_other(hub, box):
+    _, there = box("there")
+    _, here = box("here")
+    for item in (S01, S02):
+        grade(here, item, level=2)
+        grade(there, item, level=4)
+    there.sync()
+    assert here.sync().trouble == "collision"
+    first = next(item for item in (S01, S02) if here.versions(item))
+    second = S02 if first == S01 else S01
+    here.choose(first, "mine")
+    assert here.versions(first) is None
+    assert here.last_standing.trouble == "collision"
+    here.choose(second, "theirs")
+    assert here.sync().state == "pushed"
+    assert level_of(hub.show(first.grade_path("ada"), "main")) == 2
+    assert level_of(hub.show(second.grade_path("ada"), "main")) == 4
+
+
+@pytest.mark.parametrize("keep", ["mine", "theirs"])
+def test_a_draft_of_what_was_saved_elsewhere_meanwhile_is_a_choice_too(hub, box, keep):
+    _, there = box("there")
+    repo, here = box("here")
+    fill(draft := here.sit(S01), level=2)
+    grade(there, level=4)
+    there.sync()
+    here.sync()
+    with pytest.raises(DeskError, match="choose one of the two"):
+        here.save(draft)
+    assert draft.status == "Draft"
+    both = here.versions(S01)
+    assert (both.mine.scores["numerics"].score, both.theirs.scores["numerics"].score) == (2, 4)
+    sitting = here.choose(S01, keep)
+    if keep == "mine":
+        assert sitting.status == "Draft"
+        here.save(sitting)
+    assert sitting.status == ("Committed" if keep == "mine" else "Pushed")
+    assert here.unsent() > 0
+    assert here.sync().state == "pushed"
+    assert level_of(hub.show(PATH, "main")) == (2 if keep == "mine" else 4)
+    history = [level_of(hub.show(PATH, commit)) for commit in hub.git("rev-list", "main", "--", PATH).split()]
+    assert {2, 4} <= set(history)
+    assert here.versions(S01) is None
+    assert repo.git("status", "--porcelain") == ""
+
+
+def test_one_version_leaves_nothing_to_choose(box):
+    _, desk = box("one")
+    grade(desk)
+    with pytest.raises(DeskError, match="but one version"):
+        desk.choose(S01, "mine")
+
+
+def test_a_branch_rewritten_by_force_is_an_alarm_until_the_person_goes_on(hub, make_repo, open_desk):
+    repo = make_repo("ada", clone=hub)
+    desk = Desk.open(repo.path)
+    before = hub.git("rev-parse", "main")
+    sitting = grade(desk)
+    assert desk.sync().state == "pushed"
+    saved = hub.git("rev-parse", "main")
+    hub.git("update-ref", "refs/heads/main", before)
+    assert desk.sync().trouble == "rewritten"
+    assert "main was rewritten on origin" in desk.alarms[0]
+    assert sitting.status == "Committed"
+    assert "was rewritten" in sitting.status_note
+    desk.close()
+    again = open_desk(repo)
+    assert again.standing(S01)[0] == "Committed"
+    told = again.accept_rewrite()
+    assert len(told) == 1
+    assert "your grade of softmax/s01 is not in the rewritten branch" in told[0]
+    kept = told[0].split("; ")[1].removesuffix(" holds it")
+    assert level_of(repo.git("show", kept)) == 3
+    assert repo.git("rev-parse", kept.partition(":")[0]) == saved
+    assert again.alarms == []
+    assert again.standing(S01)[0] == "Untouched"
+
+
+def test_with_a_branch_for_each_evaluator_the_queue_and_the_others_are_followed(hub, make_repo, open_desk):
+    seed = make_repo("lead", clone=hub)
+    settings = "grades_ref: refs/heads/grades/{evaluator}\ngraders_per_item: 2\n"
+    seed.commit({"kgrade.yaml": settings})
+    seed.git("push", "-q", "origin", "main")
+    desks = {name: open_desk(make_repo(name, clone=hub)) for name in ("ada", "bob")}
+    grade(desks["bob"])
+    assert desks["bob"].sync().state == "pushed"
+    seed.commit({"queue/scan/submissions/s02/submission.yaml": "schema: kgrade/submission@1\n"})
+    seed.git("push", "-q", "origin", "main")
+    assert desks["ada"].sync().state == "pushed"
+    rows = {str(place.row.id): place for place in desks["ada"].rows()}
+    assert [found.evaluator for found in rows["softmax/s01"].row.grades] == ["bob"]
+    assert "scan/s02" in rows
+    bob = make_repo("other", clone=hub)
+    bob.git("checkout", "-q", "-b", "fresh", "origin/main")
+    bob.git("push", "-q", "--force", "origin", "fresh:grades/bob")
+    desks["ada"].sync()
+    desks["ada"].sync()
+    assert "grades/bob was rewritten" in desks["ada"].alarms[0]
+    assert [found.evaluator for found in desks["ada"].item(S01).grades] == ["bob"]
+
+
+def test_a_blind_evaluator_does_not_even_fetch_what_others_think(hub, make_repo, open_desk):
+    seed = make_repo("lead", clone=hub)
+    seed.commit({"kgrade.yaml": "grades_ref: refs/heads/grades/{evaluator}\nblind: true\ngraders_per_item: 2\n"})
+    seed.git("push", "-q", "origin", "main")
+    ada, bob = make_repo("ada", clone=hub), make_repo("bob", clone=hub)
+    grade(desk := open_desk(bob))
+    desk.sync()
+    open_desk(ada).sync()
+    assert "grades/bob" not in ada.git("for-each-ref")
+
+
+def test_what_only_unpushed_commits_hold_is_not_read_and_that_is_said(hub, box):
+    repo, desk = box("one")
+    shutil.copytree(repo.path / "queue" / "scan", repo.path / "queue" / "mine")
+    repo.git("add", "queue/mine")
+    repo.git("commit", "-q", "-m", "a task of mine")
+    with pytest.raises(DeskError, match="your main has 1 commit that is not at origin") as caught:
+        desk.item(ItemId("mine"))
+    assert "git push origin main" in str(caught.value)
+    assert "mine" not in {str(place.row.id) for place in desk.rows()}
+    while isinstance(item := desk.next(), ItemId):
+        grade(desk, item)
+    assert isinstance(item, EmptyQueue)
+    assert "your main has 1 commit that is not at origin" in item.reasons[-1]
+    repo.git("push", "-q", "origin", "main")
+    desk.sync()
+    assert desk.next() == ItemId("mine")
