@@ -24,8 +24,8 @@ from kgrade.records.evidence import STAGES, Evidence
 from kgrade.records.faults import BadRecord
 from kgrade.records.slugs import ItemId, is_slug
 from kgrade.records.task import Task
-from kgrade.repository.commits import Change
-from kgrade.repository.opening import committer, open_queue, signs
+from kgrade.repository.commits import Change, Identity
+from kgrade.repository.opening import git_identity, open_queue, queue_snapshot, signature
 from kgrade.repository.runner import Git, GitError
 from kgrade.repository.tree import NOT_JUDGED, TreeReader
 
@@ -160,7 +160,8 @@ class _Queue:
     def __init__(self, path: Path) -> None:
         try:
             self.git = Git.open(path)
-            self.branch, self.snapshot, self.settings = open_queue(TreeReader(self.git))
+            self.branch, self.settings = open_queue(TreeReader(self.git))
+            self.snapshot = queue_snapshot(self.branch)
         except GitError as why:
             raise CollectionError(str(why)) from None
         if self.settings.evidence_ref is not None:
@@ -236,8 +237,9 @@ class _Queue:
         states = " ".join(f"{stage} {evidence.state(stage)}" for stage in ("build", "check", "time"))
         message = f"evidence: {job.item} {job.target}: {states}\n\nItem: {job.item}\nTarget: {job.target}\n"
         with self._turn:
-            sign = signs(self.git, self.settings)
-            self.branch.commit(changes, message, committer(self.git, "kgrade"), sign=sign)
+            name, email = git_identity(self.git)
+            by = signature(self.git, Identity(name or "kgrade", email or "kgrade@localhost"), self.settings)
+            self.branch.commit(changes, message, by.identity, sign=by.sign)
 
     def write(self, job: Job, evidence: Evidence, logs: Logs) -> None:
         """Write evidence into the working folder, beside its item."""

@@ -16,7 +16,7 @@ from kgrade.desk.seats import Seats, read_only
 from kgrade.desk.sending import Keep, Sending
 from kgrade.desk.sitting import Sitting, Status
 from kgrade.desk.skips import Skips
-from kgrade.desk.sources import Sources, git_identity, open_queue, signature
+from kgrade.desk.sources import Sources
 from kgrade.desk.versions import Choosing, Versions
 from kgrade.records.grade import Grade
 from kgrade.records.slugs import ItemId
@@ -25,6 +25,7 @@ from kgrade.repository.claims import Claims, LocalRefs, TakenError
 from kgrade.repository.commits import Identity
 from kgrade.repository.drafts import DraftError, Drafts, state_folder
 from kgrade.repository.history import touches
+from kgrade.repository.opening import git_identity, open_queue, signature
 from kgrade.repository.order import EmptyQueue, Place
 from kgrade.repository.runner import Git, GitError
 from kgrade.repository.sync import EVIDENCE, Standing

@@ -8,13 +8,14 @@ from kgrade.desk.claiming import Claiming
 from kgrade.desk.item import Item, about_now
 from kgrade.desk.people import DeskError
 from kgrade.desk.sitting import Sitting
-from kgrade.desk.sources import Signature, Sources
+from kgrade.desk.sources import Sources
 from kgrade.records import codec, scoring
 from kgrade.records.grade import Grade
 from kgrade.records.rubric import sheet_sha256
 from kgrade.records.slugs import ItemId
 from kgrade.repository.commits import Change, CollisionError
 from kgrade.repository.history import touches
+from kgrade.repository.opening import Signature
 from kgrade.repository.runner import GitError
 from kgrade.repository.tree import Snapshot
 

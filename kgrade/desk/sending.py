@@ -8,9 +8,9 @@ from typing import Literal
 
 from kgrade.desk.people import DeskError
 from kgrade.desk.sitting import Status
-from kgrade.desk.sources import Signature
 from kgrade.repository.branches import Branch
 from kgrade.repository.commits import CollisionError
+from kgrade.repository.opening import Signature
 from kgrade.repository.refs import read_ref
 from kgrade.repository.remote import Remote
 from kgrade.repository.runner import GitError

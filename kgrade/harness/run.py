@@ -63,10 +63,15 @@ class Run:
         _write(self.folder / "item", {f"solution/{path}": data for path, data in (self.source.solution or {}).items()})
 
     def keep_log(self, name: str, content: bytes) -> str | None:
-        """Keep a log; return the file name that the evidence refers to, or None for an empty one."""
+        """Keep a log; return the file name that the evidence refers to, or None for an empty one.
+
+        Where this machine keeps its Python means nothing to a reader elsewhere and is shortened.
+        """
         if not content.strip():
             return None
         file = f"{self.target}.{name}.log"
+        for folder in sorted(self.machine.interpreter.path, key=len, reverse=True):
+            content = content.replace(f"{folder}/".encode(), f"{Path(folder).name}/".encode())
         self.logs[file] = content
         return file
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from kgrade.records import codec
 from kgrade.records.settings import Settings
 from kgrade.repository.branches import Branch
@@ -17,17 +19,35 @@ class NoQueueError(GitError):
     """The repository holds no queue that can be worked on; the sentence says what to do."""
 
 
-def open_queue(reader: TreeReader) -> tuple[Branch, Snapshot, Settings]:
-    """Return the queue's branch, what it holds now, and its settings; raise NoQueueError or BadRecord."""
+@dataclass(frozen=True, slots=True)
+class Signature:
+    """Who makes commits, and whether they are signed."""
+
+    identity: Identity
+    sign: bool
+
+
+def open_queue(reader: TreeReader) -> tuple[Branch, Settings]:
+    """Return the branch that holds the queue, and the settings that stand there; raise NoQueueError or BadRecord."""
     git = reader.git
-    ref = _queue_ref(git)
-    branch = Branch(reader, ref, remote=_remote(git, None))
-    snapshot = _snapshot(branch)
+    branch = Branch(reader, _queue_ref(git), remote=_remote(git, None))
+    snapshot = queue_snapshot(branch)
+    if snapshot.entry("queue") is None:
+        sentence = f"{git.work_tree or git.git_dir} holds no queue/ folder in its commits; make one with: kgrade init"
+        raise NoQueueError("; ".join(filter(None, [sentence, unread(branch)])))
     settings = _settings(snapshot)
-    if settings.remote not in (None, branch.remote):
-        branch = Branch(reader, ref, remote=_remote(git, settings.remote))
-        snapshot = _snapshot(branch)
-    return branch, snapshot, settings
+    if settings.remote is not None:
+        branch = Branch(reader, branch.ref, remote=_remote(git, settings.remote))
+    return branch, settings
+
+
+def queue_snapshot(branch: Branch) -> Snapshot:
+    """The queue on `branch` as it stands; NoQueueError before its first commit."""
+    head = branch.head()
+    if head is None:
+        root = branch.git.work_tree or branch.git.git_dir
+        raise NoQueueError(f"{root} has no commit yet; make one with: git add queue rubrics && git commit")
+    return Snapshot(branch.reader, head)
 
 
 def git_identity(git: Git) -> tuple[str, str]:
@@ -36,28 +56,27 @@ def git_identity(git: Git) -> tuple[str, str]:
     return values[0], values[1]
 
 
-def committer(git: Git, otherwise: str) -> Identity:
-    """The identity for commits; `otherwise` names the person where git does not."""
-    name, email = git_identity(git)
-    return Identity(name or otherwise, email or f"{otherwise}@localhost")
-
-
-def signs(git: Git, settings: Settings) -> bool:
-    """Whether commits are to be signed; `auto` does what git itself would do."""
+def signature(git: Git, identity: Identity, settings: Settings) -> Signature:
+    """Who commits, and whether signed: as the queue demands, or else as the person's git does by itself."""
     if settings.sign == "auto":
-        return git.run(["config", "--type=bool", "--get", "commit.gpgSign"], check=False).text == "true"
-    return settings.sign == "always"
+        signs = git.run(["config", "--type=bool", "--get", "commit.gpgSign"], check=False).text == "true"
+        return Signature(identity, signs)
+    return Signature(identity, settings.sign == "always")
 
 
-def _snapshot(branch: Branch) -> Snapshot:
-    head = branch.head()
-    root = branch.git.work_tree or branch.git.git_dir
-    if head is None:
-        raise NoQueueError(f"{root} has no commit yet; make one with: git add queue rubrics && git commit")
-    snapshot = Snapshot(branch.reader, head)
-    if snapshot.entry("queue") is None:
-        raise NoQueueError(f"{root} holds no queue/ folder in its commits; make one with: kgrade init")
-    return snapshot
+def unread(branch: Branch) -> str:
+    """What of the person's own is not read here, in one sentence; empty without a remote or unpushed commits."""
+    try:
+        ahead = branch.ahead()
+    except GitError as why:
+        return f"whether all of {branch.short} is at {branch.remote} could not be seen: {why}"
+    if not ahead:
+        return ""
+    commits = "1 commit that is" if ahead == 1 else f"{ahead} commits that are"
+    return (
+        f"your {branch.short} has {commits} not at {branch.remote}, and what only they hold is not read here;"
+        f" send them with: git push {branch.remote} {branch.short}"
+    )
 
 
 def _settings(snapshot: Snapshot) -> Settings:

@@ -15,7 +15,9 @@ import pytest
 
 from kgrade import sample
 from kgrade.records import codec
+from kgrade.records.evidence import Evidence
 from kgrade.records.settings import Settings
+from kgrade.records.slugs import ItemId
 from kgrade.repository.check import check
 from kgrade.repository.folder import Folder
 from kgrade.repository.runner import Git
@@ -144,17 +146,16 @@ def test_stored_evidence_is_about_the_bytes_of_the_demo(tmp_path: Path) -> None:
     folder = tmp_path / "demo"
     sample.make_demo(folder)
     reader = TreeReader(Git.open(folder))
-    from kgrade.records.evidence import Evidence
-
     with reader.objects:
         snapshot = Snapshot(reader, Repo(folder).git("rev-parse", "HEAD"))
         stored = [path for path, _ in snapshot.walk("queue") if "/evidence/" in path and path.endswith(".json")]
+        assert len(stored) > 40
         for path in stored:
             evidence = codec.decode(Evidence, snapshot.read(path), path)
-            task, _, submission = evidence.item.partition("/")
-            assert evidence.inputs.task_tree == snapshot.task_tree(task), path
-            if submission:
-                assert evidence.inputs.solution_tree == snapshot.solution_tree(evidence.item), path
+            item = ItemId.parse(evidence.item)
+            assert evidence.inputs.task_tree == snapshot.task_tree(item.task), path
+            if item.submission:
+                assert evidence.inputs.solution_tree == snapshot.solution_tree(item), path
 
 
 def test_a_repository_becomes_a_queue(make_repo: Callable[..., Repo]) -> None:
