@@ -49,7 +49,7 @@ def glance(item: Item) -> Glance:
         interpreted = interpreted or (bool(timing.cases) and not _indicative(timing, file.evidence.environment))
         ratios += entries if _indicative(timing, file.evidence.environment) else []
     if not ratios:
-        said = Glance("interp", "dim") if interpreted else Glance("missing", "warn") if cases else None
+        said = Glance("~", "dim") if interpreted else Glance("missing", "warn") if cases else None
         return aged(item, "time", said) if said else worst_state(item, "time")
     worst = min(ratios, key=lambda entry: entry.ratio)
     flagged = worst_state(item, "time").text.removesuffix("~") == "!"
@@ -95,7 +95,7 @@ def _overview(timing: Timing, indicative: bool) -> list[Row]:
     entries = []
     for case in timing.cases:
         name = figures.case_name(case.case)
-        mine = figures.median(case.candidate) if case.candidate else Span("✗ missing", "bad")
+        mine = figures.median(case.candidate) if case.candidate else _absent_short(case)
         for against, said in _comparisons(case, indicative):
             entries.append(Entry([name, against, said, mine], mark="error" if said.text.startswith("✗") else ""))
             name, mine = "", ""
@@ -106,10 +106,22 @@ def _comparisons(case: CaseTiming, indicative: bool) -> list[tuple[str, Span]]:
     """What is said of each callable that the candidate is set against, and of itself when it is missing."""
     said = {entry.baseline: _speedup(entry, indicative) for entry in case.speedups}
     for name, why in case.missing.items():
-        said.setdefault("this" if name == "candidate" else name, Span(f"✗ missing: {why}", "bad"))
+        said.setdefault("this" if name == "candidate" else name, _absent(why))
     for name in case.baselines:
         said.setdefault(name, Span("— no speedup: nothing to divide", "dim"))
     return list(said.items()) or [(figures.NOTHING, Span("no baseline was timed"))]
+
+
+def _absent(why: str) -> Span:
+    """Why a callable has no time: what was not run is no failure, what was lost is one."""
+    if why.startswith("not run"):
+        return Span(f"— {why}", "dim")
+    return Span(f"✗ missing: {why}", "bad")
+
+
+def _absent_short(case: CaseTiming) -> Span:
+    absent = _absent(case.missing.get("candidate", ""))
+    return Span(absent.text.partition(":")[0], absent.style)
 
 
 def _speedup(entry: Speedup, indicative: bool) -> Span:
@@ -123,7 +135,12 @@ def _speedup(entry: Speedup, indicative: bool) -> Span:
 def _case(case: CaseTiming, indicative: bool) -> list[Row]:
     rows = [heading(figures.case_name(case.case))]
     for name, why in case.missing.items():
-        rows += sentence(f"{name} is missing: {why}", "bad", lead="✗ ")
+        lost = not why.startswith("not run")
+        rows += sentence(
+            f"{name} is missing: {why}" if lost else f"{name}: {why}",
+            "bad" if lost else "dim",
+            lead="✗ " if lost else "— ",
+        )
     callables = {"candidate": case.candidate, **case.baselines}
     timed = {name: samples for name, samples in callables.items() if samples is not None}
     rows += _statistics(timed)

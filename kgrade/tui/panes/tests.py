@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
-from kgrade.records.evidence import CaseCheck, Check, Number
+from kgrade.records.evidence import CaseCheck, Check, Figures, Number
 from kgrade.tui.lines import Lines, Row, Rows, Span
 from kgrade.tui.pane import Glance, Pane
 from kgrade.tui.panes import figures
@@ -98,7 +98,7 @@ def _cells(case: CaseCheck) -> list[str | Span]:
     worst = max(figured, key=lambda output: _size(output.figures.ulp.max if output.figures else 0))
     found = worst.figures
     assert found is not None
-    wrong = sum(output.figures.mismatched for output in figured if output.figures)
+    wrong = sum(_wrong(output.figures) for output in figured if output.figures)
     beside = f"{figures.ulp(worst.framework.ulp.max)} ulp" if worst.framework else figures.NOTHING
     size = f" ({figures.error(worst.magnitude.max_abs)})" if worst.magnitude else ""
     return [
@@ -119,9 +119,14 @@ def _state(case: CaseCheck) -> Span:
 
 def _gravity(case: CaseCheck) -> tuple[int, float]:
     """Failed before passed, then by the share of wrong elements, then by the largest ULP error."""
-    shares = [output.figures.mismatched / max(1, output.figures.elements) for output in case.outputs if output.figures]
+    shares = [_wrong(output.figures) / max(1, output.figures.elements) for output in case.outputs if output.figures]
     ulps = [_size(output.figures.ulp.max) for output in case.outputs if output.figures]
     return _ORDER.index(case.status), -(max(shares, default=0.0) * 1e300 + min(max(ulps, default=0.0), 1e290))
+
+
+def _wrong(found: Figures) -> int:
+    """Elements outside the tolerance, and those that are NaN or Inf on one side only."""
+    return found.mismatched + found.nonfinite_wrong
 
 
 def _size(value: Number) -> float:
