@@ -50,7 +50,8 @@ def truncate_to(values: np.ndarray, dtype: np.dtype) -> np.ndarray:
     away = np.abs(rounded.astype(np.float64)) > np.abs(wide)
     carrier = np.dtype("u{}".format(dtype.itemsize))
     # One less in the bit pattern of a sign-and-magnitude format is the next value towards zero.
-    return (rounded.view(carrier) - away.astype(carrier)).view(dtype)
+    towards_zero: np.ndarray = (rounded.view(carrier) - away.astype(carrier)).view(dtype)
+    return towards_zero
 
 
 def round_to_tf32(values: np.ndarray) -> np.ndarray:
