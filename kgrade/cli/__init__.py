@@ -14,7 +14,7 @@ import click
 import kgrade
 from kgrade.cli import failures
 
-COMMANDS = ("demo", "init", "list", "next", "show", "save", "check", "feedback", "doctor")
+COMMANDS = ("demo", "init", "list", "next", "show", "save", "check", "collect", "feedback", "doctor")
 _OWN_OPTIONS = ("--help", "--version")
 
 

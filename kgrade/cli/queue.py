@@ -18,16 +18,20 @@ if TYPE_CHECKING:
 Command = TypeVar("Command", bound=Callable[..., Any])
 
 
-def queue_options(command: Command) -> Command:
-    """Add `--queue PATH` and `--evaluator NAME`, handed over as `queue` and `evaluator`."""
-    path = click.option(
+def queue_option(command: Command) -> Command:
+    """Add `--queue PATH`, handed over as `queue`."""
+    return click.option(
         "--queue",
         type=click.Path(path_type=Path),
         default=Path(),
         metavar="PATH",
         help="A folder inside the queue's repository (default: here).",
-    )
-    return path(evaluator_option(command))
+    )(command)
+
+
+def queue_options(command: Command) -> Command:
+    """Add `--queue PATH` and `--evaluator NAME`, handed over as `queue` and `evaluator`."""
+    return queue_option(evaluator_option(command))
 
 
 def evaluator_option(command: Command) -> Command:

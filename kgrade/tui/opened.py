@@ -33,6 +33,16 @@ class Opened:
             level._inner = dict(sorted([*level._inner.items(), (own, Opened(fold))]))
         return True
 
+    def origin(self, index: int) -> int:
+        """The number in the lines themselves of row `index`; of a fold's row, that of the row it belongs to."""
+        for at, inner in self._inner.items():
+            if index <= at:
+                break
+            if index <= at + len(inner):
+                return at
+            index -= len(inner)
+        return index
+
     def next_mark(self, index: int) -> int | None:
         """The first row after `index` with a mark."""
         marks = self.marks

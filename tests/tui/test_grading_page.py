@@ -257,7 +257,7 @@ def test_help_filters_and_says_what_is_not_possible() -> None:
 def test_an_action_without_a_deed_says_so() -> None:
     async def scene(on: Play) -> None:
         await on.press("P")
-        assert on.message == "not in this version yet"
+        assert on.message == "cases of one's own are not in this version yet"
 
     play(scene)
 

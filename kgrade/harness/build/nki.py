@@ -129,6 +129,12 @@ def _short(name: str) -> str:
 
 def _wide_partitions(source: _Source) -> Iterator[str]:
     """Yield every tile whose partition dimension, the first, is a known number past 128."""
+    for node in ast.walk(source.tree):
+        if isinstance(node, ast.Subscript) and _is_column(node) and isinstance(node.value, ast.Call):
+            name = _dotted(source, node.value.func) or ""
+            rows = _value(source, node.value.args[0]) if len(node.value.args) == 1 else None
+            if _short(name) == "arange" and rows is not None and rows > PARTITIONS:
+                yield _too_wide(source, node, f"arange({rows})[:, None] spans", rows)
     for name, call in _calls(source, source.tree):
         size: int | None = None
         if _short(name) == "par_dim" and call.args:
@@ -138,10 +144,19 @@ def _wide_partitions(source: _Source) -> Iterator[str]:
             if isinstance(shape, ast.Tuple | ast.List) and shape.elts:
                 size = _value(source, shape.elts[0])
         if size is not None and size > PARTITIONS:
-            yield (
-                f"{source.path}:{call.lineno}: {_short(name)} asks for {size} partitions; "
-                f"a tile has at most {PARTITIONS}"
-            )
+            yield _too_wide(source, call, f"{_short(name)} asks for", size)
+
+
+def _is_column(node: ast.Subscript) -> bool:
+    """Whether the index is `[:, None]`, which puts an `arange` along the partitions."""
+    match node.slice:
+        case ast.Tuple(elts=[ast.Slice(lower=None, upper=None), ast.Constant(value=None)]):
+            return True
+    return False
+
+
+def _too_wide(source: _Source, node: ast.expr, what: str, size: int) -> str:
+    return f"{source.path}:{node.lineno}: {what} {size} partitions; a tile has at most {PARTITIONS}"
 
 
 def _in_hbm(source: _Source, call: ast.Call) -> bool:

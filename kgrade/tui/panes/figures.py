@@ -59,11 +59,11 @@ def duration(us: float) -> str:
 
 
 def median_interval(samples: Samples) -> str:
-    """Return a median with its 95 % interval in one unit: `12.3 [12.1, 12.6] us`."""
+    """Return a median with its 95 % interval in one unit, `12.3 [12.1, 12.6] us`, or say that n cannot carry one."""
     unit, factor = _unit(samples.median_us)
     middle = significant(samples.median_us * factor)
     if samples.interval_us is None:
-        return f"{middle} {unit}, no interval: too few samples"
+        return f"{middle} {unit}, no interval"
     low, high = (_places(end * factor, samples.median_us * factor) for end in samples.interval_us)
     return f"{middle} [{low}, {high}] {unit}"
 
@@ -80,10 +80,10 @@ def median(samples: Samples) -> str:
 
 
 def seconds(value: float) -> str:
-    """Return seconds: `0.41 s`, `12.3 s`, `3 min 05 s`."""
+    """Return seconds: `1.80 ms`, `410 ms`, `12.3 s`, `3 min 05 s`."""
     if value >= 100:
         return f"{int(value) // 60} min {int(value) % 60:02d} s"
-    return f"{significant(value, 2 if value < 1 else 3)} s"
+    return duration(value * 1e6)
 
 
 def ratio(value: float) -> str:

@@ -40,14 +40,17 @@ def pane(item: Item, sheet: Sheet) -> Pane:
 def glance(item: Item) -> Glance:
     """The smallest speedup that was measured on hardware; on an interpreter none, because none is indicative."""
     ratios = []
+    cases = 0
     interpreted = False
     for _, file in collected(item):
         timing = file.evidence.stages.time
         entries = [entry for case in timing.cases for entry in case.speedups]
+        cases += len(timing.cases)
         interpreted = interpreted or (bool(timing.cases) and not _indicative(timing, file.evidence.environment))
         ratios += entries if _indicative(timing, file.evidence.environment) else []
     if not ratios:
-        return aged(item, "time", Glance("interp", "dim")) if interpreted else worst_state(item, "time")
+        said = Glance("interp", "dim") if interpreted else Glance("missing", "warn") if cases else None
+        return aged(item, "time", said) if said else worst_state(item, "time")
     worst = min(ratios, key=lambda entry: entry.ratio)
     flagged = worst_state(item, "time").text.removesuffix("~") == "!"
     style = "warn" if flagged or not worst.difference else "good" if worst.ratio > 1 else "bad"
@@ -88,7 +91,7 @@ def _trust(timing: Timing, environment: Environment) -> list[Row]:
 
 def _overview(timing: Timing, indicative: bool) -> list[Row]:
     """A row a case and baseline: the speedup, or why there is none, then the candidate's own time."""
-    columns = [Column("case", most=30), Column("against", most=16), Column("speedup", most=44), Column("candidate")]
+    columns = [Column("case", most=30), Column("against", most=16), Column("speedup", most=34), Column("candidate")]
     entries = []
     for case in timing.cases:
         name = figures.case_name(case.case)
@@ -100,10 +103,12 @@ def _overview(timing: Timing, indicative: bool) -> list[Row]:
 
 
 def _comparisons(case: CaseTiming, indicative: bool) -> list[tuple[str, Span]]:
+    """What is said of each callable that the candidate is set against, and of itself when it is missing."""
     said = {entry.baseline: _speedup(entry, indicative) for entry in case.speedups}
-    for name in [*case.baselines, *case.missing]:
-        why = case.missing.get(name, "no speedup was computed")
+    for name, why in case.missing.items():
         said.setdefault("this" if name == "candidate" else name, Span(f"✗ missing: {why}", "bad"))
+    for name in case.baselines:
+        said.setdefault(name, Span("— no speedup: nothing to divide", "dim"))
     return list(said.items()) or [(figures.NOTHING, Span("no baseline was timed"))]
 
 

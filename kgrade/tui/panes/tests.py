@@ -76,8 +76,8 @@ def _cases(title: str, cases: list[CaseCheck]) -> list[Row]:
     if not cases:
         return []
     columns = [
-        Column("case", most=32), Column("state"), Column("max abs", right=True), Column("rel", right=True),
-        Column("ulp", right=True), Column("framework", right=True), Column("wrong", right=True),
+        Column("case", most=32), Column("state"), Column("wrong", right=True), Column("max abs", right=True),
+        Column("rel", right=True), Column("ulp", right=True), Column("framework", right=True),
         Column("tolerance (max |ref|)", most=60),
     ]  # fmt: skip
     ordered = sorted(cases, key=_gravity)
@@ -104,11 +104,11 @@ def _cells(case: CaseCheck) -> list[str | Span]:
     return [
         name,
         _state(case),
+        Span(f"{wrong:,}", "bad") if wrong else Span("0"),
         figures.error(found.absolute.max),
         figures.error(found.relative.max),
         figures.ulp(found.ulp.max),
         beside,
-        Span(f"{wrong:,}", "bad") if wrong else Span("0"),
         (figures.tolerance(worst.tolerance) if worst.tolerance else "by the task's checker") + size,
     ]
 

@@ -13,10 +13,11 @@ from kgrade.records.slugs import ItemId
 from kgrade.repository.order import EmptyQueue
 from kgrade.tui.contexts import Option, PickContext, QuestionContext, TextContext
 from kgrade.tui.keys import Context
-from kgrade.tui.lines import message
+from kgrade.tui.queue_view import empty_rows
 from kgrade.tui.screens.help import HelpPage
 from kgrade.tui.screens.notes import Notes
 from kgrade.tui.screens.panes import PaneMaker, PaneSet
+from kgrade.tui.screens.queue import Kind, QueuePage
 from kgrade.tui.screens.reading import Deeds, reading_deeds
 from kgrade.tui.screens.scoring import Scoring
 from kgrade.tui.screens.stage import Stage
@@ -29,9 +30,10 @@ from kgrade.tui.widgets.status import Status
 _PAUSE_S: Final = 60.0
 """Seconds without a key after which nobody is thought to work on the item."""
 
-_WITHOUT_ITEM: Final = frozenset(
-    ["help", "close", "command", "mouse", "redraw", "queue", "my-grades", "audit", "item.next", "item.previous"]
-)
+_NOT_YET: Final = {
+    "audit": "the audit is not in this version yet; kgrade list --json has the grades",
+    "probe": "cases of one's own are not in this version yet",
+}
 
 
 class GradingPage:
@@ -45,6 +47,7 @@ class GradingPage:
         self._panes = PaneSet(stage, makers)
         self._scoring: Scoring | None = None
         self._notes: Notes | None = None
+        self._list: QueuePage | None = None
         self._last_key = time.monotonic()
         self._without_item: Deeds = {**reading_deeds(stage), **self._page_deeds()}
         self._deeds: Deeds = self._without_item
@@ -65,16 +68,18 @@ class GradingPage:
         else:
             self._show_empty(found)
 
-    def open(self, item: ItemId) -> None:
-        """Open `item`; if it cannot be read its faults are shown and the page stays as it was."""
+    def open(self, item: ItemId) -> bool:
+        """Open `item` and return True; if it cannot be read its faults are shown and the page stays as it was."""
         try:
             sitting = self._desk.sit(item)
         except TROUBLE as why:
             self._stage.say(sentence(why), "bad")
-            return
+            return False
         self._take(sitting)
+        return True
 
     def _take(self, sitting: Sitting) -> None:
+        after_review = self._scoring is not None and self._scoring.sitting.item.submission is None
         if self._scoring is not None:
             self._scoring.sitting.close()
         self._last_key = time.monotonic()
@@ -82,6 +87,10 @@ class GradingPage:
         self._notes = Notes(self._stage, self._scoring)
         self._deeds = {**self._without_item, **self._item_deeds(self._scoring, self._notes)}
         self._panes.set_item(sitting.item, sitting.sheet)
+        if sitting.item.submission is None:
+            self._panes.show("task")
+        elif after_review and self._panes.open == "task":
+            self._panes.show("diff")
         self._stage.say(sitting.status_note)
         self.draw()
 
@@ -89,7 +98,7 @@ class GradingPage:
         self._scoring = self._notes = None
         self._deeds = self._without_item
         self._panes.clear()
-        self._stage.view.show(message("Nothing is left to grade.", *empty.reasons, empty.hint))
+        self._stage.view.show(empty_rows(empty))
         self.draw()
 
     # Drawing
@@ -97,6 +106,8 @@ class GradingPage:
     def draw(self) -> None:
         """Bring status, tabs and strip in line with the sitting; what did not change is not drawn."""
         stage = self._stage
+        if self._list is not None and stage.dispatcher.is_open(self._list):
+            return
         stage.tabs.show(self._panes.tabs(stage.dispatcher.table))
         if self._scoring is None:
             stage.status.show(Status(item="kgrade"))
@@ -116,11 +127,12 @@ class GradingPage:
 
     def why_not(self, action: str) -> str | None:
         """Why `action` cannot be done now."""
+        if action in _NOT_YET:
+            return _NOT_YET[action]
         if self._scoring is None or self._notes is None:
-            known = action in self._without_item
-            return None if known else "no item is open" if action not in _WITHOUT_ITEM else "not in this version yet"
-        if action not in self._deeds:
-            return "not in this version yet"
+            return None if action in self._without_item else "no item is open"
+        if action == "run":
+            return f"in another terminal: kgrade collect {self._scoring.sitting.item.id} --again"
         if action == "note":
             return self._notes.why_no_note()
         if action == "editor.place":
@@ -150,6 +162,8 @@ class GradingPage:
             "redraw": lambda key: stage.draw_afresh(),
             "mouse": lambda key: stage.toggle_mouse(),
             "close": lambda key: self._leave(),
+            "queue": lambda key: self._show_list("queue"),
+            "my-grades": lambda key: self._show_list("my grades"),
             "item.next": lambda key: self._neighbour(1),
             "item.previous": lambda key: self._neighbour(-1),
         }
@@ -199,6 +213,9 @@ class GradingPage:
         self._panes.show(name)
         self._stage.say("")
         self.draw()
+
+    def _show_list(self, kind: Kind) -> None:
+        self._list = QueuePage(self._stage, self._desk, kind, self.open, self.draw)
 
     def _mark(self, step: int) -> None:
         if not self._stage.view.next_mark(step):

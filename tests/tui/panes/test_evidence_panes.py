@@ -112,7 +112,7 @@ def test_cases_stand_failed_first_and_worst_first_and_extra_apart():
         "M=48 N=781 bf16 neg-inf", "M=48 N=781 f32 large", "M=48 N=781 bf16 tiny", "M=48 N=781 bf16", "M=0 N=64 f32",
     ]  # fmt: skip
     assert next(line for line in lines if "neg-inf" in line) == (
-        " M=48 N=781 bf16 neg-inf  ✗ failed   3.5e-4    0.35  350    0.5 ulp    812  |go»"
+        " M=48 N=781 bf16 neg-inf  ✗ failed    812   3.5e-4    0.35  350    0.5 ulp  |go»"
     )
     assert " ✗ failed  2 of 4 required cases passed" in lines
     assert any("extra (outside the contract" in line for line in lines)
@@ -131,7 +131,7 @@ def test_a_case_opens_to_its_figures_elements_and_histogram():
     assert "     wrong        812 of 37,488 (2.2 %) outside the tolerance" in opened
     assert any("[3, 17]  0.0029296875  0.0012345678" in line for line in opened)
     assert any(line.endswith("█ 37,000") for line in opened)
-    assert "     seed 71, took 0.41 s" in opened
+    assert "     seed 71, took 410 ms" in opened
 
 
 def test_what_the_method_cannot_see_and_how_it_was_done_are_told():
@@ -168,6 +168,17 @@ def test_performance_on_a_device_shows_intervals_and_what_is_missing():
     assert " ✗ three-pass is missing: out of memory" in lines
     assert any("roofline     — not drawn" in line for line in lines)
     assert pane.glance.text == "1.31x"
+
+
+def test_baselines_without_a_candidate_are_no_speedup_and_the_reason_stands_once():
+    one = msgspec.structs.replace(
+        timed().cases[0], candidate=None, speedups=[], missing={"candidate": "no answer within 20 s"}
+    )
+    pane = performance.pane(item({"sm_90": evidence("sm_90", time=timed(cases=[one]))}), EMPTY)
+    lines = shown(pane.lines)
+    assert " M=4096 N=4096 f16  this     ✗ missing: no answer within 20 s  ✗ missing" in lines
+    assert "                    eager    — no speedup: nothing to divide" in lines
+    assert pane.glance.text == "missing"
 
 
 def test_an_interval_that_holds_one_is_no_difference():
