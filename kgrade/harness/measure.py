@@ -31,9 +31,12 @@ CASE_BOX_S = 6.0  # what one call may take on an interpreter, and about what a c
 LARGEST_FLOPS = 2e9
 LARGEST_BYTES = 64e6
 SAMPLES = (5, 40)  # at least and at most, a side
+SAMPLE_US = 5000.0  # a sample should last so long, for a round trip takes some 100 us and varies
+LARGEST_CALLS = 64
+SLOW_US = 1e6  # a first call that takes longer was not slow for want of warming up
 EMPTY_TRIPS = 15
 CLOCK_SLACK = 1 / 3  # the clocks disagree when one tells more than 1.5 times the other
-CLOCK_SLACK_US = 2000.0  # waking a process on a busy machine takes that long
+CLOCK_SLACK_US = 2000.0  # a sample, for waking a process on a busy machine takes that long
 NOT_INDICATIVE = "interpreter: not indicative"
 
 
@@ -45,6 +48,7 @@ class Side:
     workers: Standby
     samples_us: list[float] = field(default_factory=list)
     claimed_us: list[float] = field(default_factory=list)
+    calls: int = 1
     first_us: float | None = None
     missing: str | None = None
     empty_us: float = 0.0
@@ -59,19 +63,23 @@ class Side:
             trips.append((time.perf_counter_ns() - begin) / 1000)
         self.empty_us = statistics.median(trips)
         self.first_us = self._once(arguments)
+        warm_us = self._once(arguments) if self.first_us < SLOW_US else self.first_us
+        room = LARGEST_BYTES / max(1, sum(np.asarray(argument.value).nbytes for argument in arguments))
+        self.calls = int(np.clip(SAMPLE_US / max(warm_us, 1.0), 1, min(LARGEST_CALLS, max(1.0, room))))
+        self.claimed_us.clear()
 
     def sample(self, arguments: Sequence[Argument]) -> None:
-        """Take one sample."""
+        """Take one sample: the mean of as many calls, each on inputs of its own, as make it worth measuring."""
         self.samples_us.append(self._once(arguments))
 
     def _once(self, arguments: Sequence[Argument]) -> float:
         worker = self.workers.get()
-        worker.hold(arguments, 1, CASE_BOX_S)
+        worker.hold(arguments, self.calls, CASE_BOX_S)
         begin = time.perf_counter_ns()
         claimed = worker.repeat(self.name, CASE_BOX_S)
         taken = (time.perf_counter_ns() - begin) / 1000
         self.claimed_us += claimed
-        return max(taken - self.empty_us, 0.0)
+        return max(taken - self.empty_us, 0.0) / self.calls
 
     def attempt(self, arguments: Sequence[Argument], *, first: bool) -> None:
         """Sample, unless this side is missing; a call that is lost makes it missing, never slow."""
@@ -87,7 +95,7 @@ class Side:
         """Say so when the worker's own clock tells another story: then one of the two is not to be trusted."""
         taken = statistics.median(self.samples_us)
         claimed = statistics.median(self.claimed_us) if self.claimed_us else 0.0
-        if abs(taken - claimed) <= max(CLOCK_SLACK_US, CLOCK_SLACK * max(taken, claimed)):
+        if abs(taken - claimed) <= max(CLOCK_SLACK_US / self.calls, CLOCK_SLACK * max(taken, claimed)):
             return None
         return f"the clocks disagree: {taken:.0f} us a call from outside, {claimed:.0f} us from inside"
 
@@ -180,7 +188,7 @@ class Measuring:
     def _take_turns(self, sides: list[Side], arguments: Sequence[Argument], watch: Watch) -> None:
         for side in sides:
             side.attempt(arguments, first=True)
-        round_s = sum(side.first_us or 0.0 for side in sides) / 1e6
+        round_s = sum(max(side.first_us or 0.0, SAMPLE_US) for side in sides) / 1e6
         rounds = int(np.clip(CASE_BOX_S / max(round_s, 1e-6), *SAMPLES))
         shuffle = secrets.SystemRandom().shuffle
         for _ in range(rounds):
