@@ -101,12 +101,12 @@ class Candidate:
         call = candidate_call(self.task, self.workers)
         return Checking(self.task, oracle, call, self.method.text, self.method.unseen).run(self.run.watch)
 
-    def time(self, baselines: Standby) -> Timing:
+    def time(self, oracle: Oracle) -> Timing:
         """Return the time stage."""
         reason = why_not_run(self.task, self.run.target) or self._not_imported()
         if reason is not None or self.workers is None:
             return Timing(status="not-run", reason=reason)
-        return Measuring(self.task, self.workers, baselines, self.method.text).run(self.run.watch)
+        return Measuring(self.task, self.workers, oracle, self.method.text).run(self.run.watch)
 
     def _not_imported(self) -> str | None:
         return f"it cannot be imported: {self.failure.line}" if self.failure is not None else None

@@ -79,14 +79,13 @@ class Checking:
         try:
             returned = self.call(case, arguments, seed)
         except Lost as lost:
-            seconds = time.monotonic() - begin
             return CaseCheck(
                 case=case,
-                status="failed",
+                status="not-run" if lost.kind == "given up" else "failed",
                 required=required,
                 reason=lost.reason,
                 seed=seed,
-                seconds=seconds,
+                seconds=time.monotonic() - begin,
                 failure=failure(lost),
             )
         return self._compared(case, required, seed, time.monotonic() - begin, arguments, expected, returned)

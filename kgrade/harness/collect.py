@@ -76,14 +76,15 @@ def _submission(run: Run, wanted: Collection[str]) -> Stages:
             return _compiled(run, wanted)
         oracles = run.workers("task", oracle_method(task), Oracle.functions(task), precise=True)
         ending.callback(run.close, "oracle", oracles)
+        oracle = Oracle(task, oracles)
         if candidate.workers is not None:
             ending.callback(run.close, "kernel", candidate.workers)
         if "build" in wanted:
             found["build"] = candidate.build()
         if "check" in wanted:
-            found["check"] = candidate.check(Oracle(task, oracles))
+            found["check"] = candidate.check(oracle)
         if "time" in wanted:
-            found["time"] = candidate.time(oracles)
+            found["time"] = candidate.time(oracle)
     return Stages(**found)  # type: ignore[arg-type]
 
 

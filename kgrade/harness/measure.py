@@ -12,12 +12,13 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+import msgspec
 import numpy as np
 
 from kgrade.harness.check import CANDIDATE, SEED_BITS
-from kgrade.harness.drawing import NotDrawable, draw_arguments
+from kgrade.harness.drawing import NotDrawable, draw_arguments, rooms
 from kgrade.harness.numerics.formats import numpy_dtype
-from kgrade.harness.oracle import place
+from kgrade.harness.oracle import Expected, Oracle, place
 from kgrade.harness.progress import Watch
 from kgrade.harness.standby import Standby
 from kgrade.harness.timing.statistics import speedup, summarise
@@ -30,7 +31,12 @@ CASE_BOX_S = 6.0  # what one call may take on an interpreter, and about what a c
 LARGEST_FLOPS = 2e9
 LARGEST_BYTES = 64e6
 SAMPLES = (5, 40)  # at least and at most, a side
+SAMPLE_US = 5000.0  # a sample should last so long, for a round trip takes some 100 us and varies
+LARGEST_CALLS = 64
+SLOW_US = 1e6  # a first call that takes longer was not slow for want of warming up
 EMPTY_TRIPS = 15
+CLOCK_SLACK = 1 / 3  # the clocks disagree when one tells more than 1.5 times the other
+CLOCK_SLACK_US = 2000.0  # a sample, for waking a process on a busy machine takes that long
 NOT_INDICATIVE = "interpreter: not indicative"
 
 
@@ -41,6 +47,8 @@ class Side:
     name: str
     workers: Standby
     samples_us: list[float] = field(default_factory=list)
+    claimed_us: list[float] = field(default_factory=list)
+    calls: int = 1
     first_us: float | None = None
     missing: str | None = None
     empty_us: float = 0.0
@@ -55,17 +63,23 @@ class Side:
             trips.append((time.perf_counter_ns() - begin) / 1000)
         self.empty_us = statistics.median(trips)
         self.first_us = self._once(arguments)
+        warm_us = self._once(arguments) if self.first_us < SLOW_US else self.first_us
+        room = LARGEST_BYTES / max(1, sum(np.asarray(argument.value).nbytes for argument in arguments))
+        self.calls = int(np.clip(SAMPLE_US / max(warm_us, 1.0), 1, min(LARGEST_CALLS, max(1.0, room))))
+        self.claimed_us.clear()
 
     def sample(self, arguments: Sequence[Argument]) -> None:
-        """Take one sample."""
+        """Take one sample: the mean of as many calls, each on inputs of its own, as make it worth measuring."""
         self.samples_us.append(self._once(arguments))
 
     def _once(self, arguments: Sequence[Argument]) -> float:
         worker = self.workers.get()
-        worker.hold(arguments, 1, CASE_BOX_S)
+        worker.hold(arguments, self.calls, CASE_BOX_S)
         begin = time.perf_counter_ns()
-        worker.repeat(self.name, CASE_BOX_S)
-        return max((time.perf_counter_ns() - begin) / 1000 - self.empty_us, 0.0)
+        claimed = worker.repeat(self.name, CASE_BOX_S)
+        taken = (time.perf_counter_ns() - begin) / 1000
+        self.claimed_us += claimed
+        return max(taken - self.empty_us, 0.0) / self.calls
 
     def attempt(self, arguments: Sequence[Argument], *, first: bool) -> None:
         """Sample, unless this side is missing; a call that is lost makes it missing, never slow."""
@@ -77,6 +91,14 @@ class Side:
             slow = f"not run: too slow for an interpreter (no answer within {CASE_BOX_S:g} s)"
             self.missing = slow if lost.kind == "timeout" else lost.reason
 
+    def disagreement(self) -> str | None:
+        """Say so when the worker's own clock tells another story: then one of the two is not to be trusted."""
+        taken = statistics.median(self.samples_us)
+        claimed = statistics.median(self.claimed_us) if self.claimed_us else 0.0
+        if abs(taken - claimed) <= max(CLOCK_SLACK_US / self.calls, CLOCK_SLACK * max(taken, claimed)):
+            return None
+        return f"the clocks disagree: {taken:.0f} us a call from outside, {claimed:.0f} us from inside"
+
     def samples(self) -> Samples | None:
         """Return the statistics, or None for a side that is missing."""
         if self.missing is not None or not self.samples_us:
@@ -86,11 +108,11 @@ class Side:
 
 @dataclass(frozen=True)
 class Measuring:
-    """What timing needs: the candidate's workers, those of the baselines, and how they run."""
+    """What timing needs: the candidate's workers, the oracle (baselines run in its worker), and how they run."""
 
     task: Task
     candidates: Standby
-    baselines: Standby
+    oracle: Oracle
     method: str
 
     def run(self, watch: Watch) -> Timing:
@@ -99,18 +121,22 @@ class Measuring:
         if not cases:
             return Timing(status="not-run", reason="the task names no benchmark")
         broken = self._load_baselines()
-        timed = []
+        timed, doubts = [], []
         for index, case in enumerate(cases):
             watch.step("time", index, len(cases), case.name)
-            timed.append(self.case(case, broken, watch))
+            timing, doubt = self.case(case, broken, watch)
+            timed.append(timing)
+            doubts += [f"{case.name}: {doubt}"] if doubt else []
         status, reason = _stage(timed)
+        if doubts and status == "passed":
+            status, reason = "flagged", doubts[0]
         return Timing(
             status=status,
             reason=reason,
             method=self.method,
             indicative=False,
             cases=timed,
-            notes=[NOT_INDICATIVE],
+            notes=[NOT_INDICATIVE, *doubts],
         )
 
     def _load_baselines(self) -> dict[str, str]:
@@ -119,37 +145,54 @@ class Measuring:
         assert self.task.benchmark is not None
         for name, where in self.task.benchmark.baselines.items():
             try:
-                self.baselines.add(name, place(where), self.task.limits.build_s)
+                self.oracle.workers.add(name, place(where), self.task.limits.build_s)
             except Lost as lost:
                 broken[name] = lost.reason
         return broken
 
-    def case(self, case: Case, broken: dict[str, str], watch: Watch) -> CaseTiming:
-        """Time one case."""
+    def case(self, case: Case, broken: dict[str, str], watch: Watch) -> tuple[CaseTiming, str | None]:
+        """Time one case; return the timing, and why it should not be trusted where the timed outputs are wrong."""
         flops, moved = work(self.task, case)
-        head = {"case": case, "flops": flops, "bytes": moved}
+        head = CaseTiming(case=case, flops=flops, bytes=moved)
         if (flops or 0) > LARGEST_FLOPS or (moved or 0) > LARGEST_BYTES:
             size = f"{flops or 0:.3g} operations on {moved or 0:.3g} bytes"
-            return CaseTiming(**head, missing={CANDIDATE: f"not run: too large for an interpreter ({size})"})
+            return _without(head, f"not run: too large for an interpreter ({size})"), None
+        seed = secrets.randbits(SEED_BITS)
         try:
-            arguments = draw_arguments(self.task, case, secrets.randbits(SEED_BITS))
+            arguments = draw_arguments(self.task, case, seed)
         except NotDrawable as error:
-            return CaseTiming(**head, missing={CANDIDATE: f"not run: {error}"})
+            return _without(head, f"not run: {error}"), None
         assert self.task.benchmark is not None
         sides = [Side(CANDIDATE, self.candidates)]
-        sides += [Side(name, self.baselines, missing=broken.get(name)) for name in self.task.benchmark.baselines]
+        workers = self.oracle.workers
+        sides += [Side(name, workers, missing=broken.get(name)) for name in self.task.benchmark.baselines]
         self._take_turns(sides, arguments, watch)
-        return _result(head, sides)
+        doubt = None
+        if sides[0].missing is None:
+            doubt = sides[0].disagreement() or self._wrong(case, arguments, seed)
+        return _result(head, sides), doubt
+
+    def _wrong(self, case: Case, arguments: Sequence[Argument], seed: int) -> str | None:
+        """Compare what the last timed call returned: a kernel that skips its work when timed must not look fast."""
+        if self.task.stochastic is not None:
+            return None
+        try:
+            got = self.candidates.get().fetch(rooms(self.task, case), self.task.limits.run_s)
+            everything = self.oracle.expected(case, arguments, seed)
+            expected = Expected({name: everything.arrays[name] for name in got}, everything.framework)
+            wrong = self.oracle.verdict(case, arguments, expected, got).reason
+        except Lost as lost:
+            return f"the outputs of the timed calls could not be compared: {lost.reason}"
+        return f"the outputs of the timed calls are wrong: {wrong}" if wrong else None
 
     def _take_turns(self, sides: list[Side], arguments: Sequence[Argument], watch: Watch) -> None:
         for side in sides:
             side.attempt(arguments, first=True)
-        round_s = sum(side.first_us or 0.0 for side in sides) / 1e6
+        round_s = sum(max(side.first_us or 0.0, SAMPLE_US) for side in sides) / 1e6
         rounds = int(np.clip(CASE_BOX_S / max(round_s, 1e-6), *SAMPLES))
         shuffle = secrets.SystemRandom().shuffle
         for _ in range(rounds):
-            if watch.cancel.is_set():
-                return
+            watch.go_on("the next round")
             order = list(sides)
             shuffle(order)
             for side in order:
@@ -166,7 +209,11 @@ def work(task: Task, case: Case) -> tuple[float | None, float | None]:
     return operations or None, moved or None
 
 
-def _result(head: dict[str, object], sides: list[Side]) -> CaseTiming:
+def _without(head: CaseTiming, reason: str) -> CaseTiming:
+    return msgspec.structs.replace(head, missing={CANDIDATE: reason})
+
+
+def _result(head: CaseTiming, sides: list[Side]) -> CaseTiming:
     taken = {side.name: samples for side in sides if (samples := side.samples()) is not None}
     candidate = taken.pop(CANDIDATE, None)
     ratios: list[Speedup] = []
@@ -174,7 +221,7 @@ def _result(head: dict[str, object], sides: list[Side]) -> CaseTiming:
         for name, samples in taken.items():
             ratios.append(speedup(name, samples.samples_us, candidate.samples_us, np.random.default_rng(0)))
     missing = {side.name: side.missing for side in sides if side.missing is not None}
-    return CaseTiming(**head, candidate=candidate, baselines=taken, speedups=ratios, missing=missing)  # type: ignore[arg-type]
+    return msgspec.structs.replace(head, candidate=candidate, baselines=taken, speedups=ratios, missing=missing)
 
 
 def _stage(cases: Sequence[CaseTiming]) -> tuple[StageStatus, str | None]:

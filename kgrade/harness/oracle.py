@@ -62,16 +62,12 @@ class Oracle:
             "reference", arguments, room, limit, widen=True, gradients=gradients, upstream=upstream
         )
         try:
-            own = self.workers.get().call(
-                "reference", arguments, room, limit, gradients=gradients, upstream=upstream
-            )
+            own = self.workers.get().call("reference", arguments, room, limit, gradients=gradients, upstream=upstream)
         except Lost:  # a framework need not have the operation in this dtype: then that row is absent
             return Expected(exact.arrays, {})
         return Expected(exact.arrays, own.arrays)
 
-    def verdict(
-        self, case: Case, arguments: Sequence[Argument], expected: Expected, got: dict[str, Array]
-    ) -> Verdict:
+    def verdict(self, case: Case, arguments: Sequence[Argument], expected: Expected, got: dict[str, Array]) -> Verdict:
         """Compare `got` with what is right; the task's checker, if any, has the last word on values."""
         outputs = [self._judged(name, case, expected, got[name]) for name in expected.arrays]
         if self.task.checker is None:
@@ -93,9 +89,9 @@ class Oracle:
     def _judged(self, name: str, case: Case, expected: Expected, got: Array) -> OutputCheck:
         spec = self.task.outputs.get(name)
         if spec is None:  # the gradient of an input
-            dtype, nonfinite = self.task.dtype(self.task.inputs[name.removeprefix("grad ")], case), "match"
+            dtype = self.task.dtype(self.task.inputs[name.removeprefix("grad ")], case)
         else:
-            dtype, nonfinite = self.task.dtype(spec, case), spec.nonfinite
+            dtype = self.task.dtype(spec, case)
         row = self.task.tolerance.get(dtype)  # type: ignore[call-overload]
         used = ToleranceUsed(atol=row.atol, rtol=row.rtol, ulp=row.ulp) if row else ToleranceUsed(atol=0, rtol=0)
         framework = expected.framework.get(name)
@@ -108,7 +104,7 @@ class Oracle:
             framework,
             dtype,
             used,
-            nonfinite,
+            spec.nonfinite if spec is not None else "match",
             self.task.matched_ratio,
             self.task.error_cap,
         )

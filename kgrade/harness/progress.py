@@ -31,6 +31,10 @@ class Watch:
 
     def step(self, stage: str, done: int, total: int, text: str) -> None:
         """Report a step; raise `Cancelled` instead when a person asked to stop."""
-        if self.cancel.is_set():
-            raise Cancelled(f"cancelled before {stage}: {text}")
+        self.go_on(f"{stage}: {text}")
         self.on_progress(Step(stage, done, total, text))
+
+    def go_on(self, what: str) -> None:
+        """Raise `Cancelled` when a person asked to stop before `what`."""
+        if self.cancel.is_set():
+            raise Cancelled(f"cancelled before {what}")

@@ -79,7 +79,7 @@ def without_bubblewrap(why: str) -> Wall:
     """Return the wall that the kernel alone offers; `why` bubblewrap cannot be had is recorded with what is lacking."""
     lacks = [*WITHOUT_BUBBLEWRAP, f"bubblewrap: {why}", *_unwatched()]
     if os.getuid() == 0:
-        tried = [*_as_uid(_fresh_uid()), sys.executable, "-I", "-c", ""]
+        tried = [*_as_uid(_fresh_uid()), *_limit_command(Limits()), sys.executable, "-I", "-c", ""]
         if subprocess.run(tried, cwd="/", env={}, capture_output=True, check=False, timeout=60).returncode != 0:
             lacks.append(AS_ROOT)
     return Wall("rlimits, no-new-privileges", tuple(lacks), None)

@@ -29,8 +29,8 @@ class Standby:
             return self._worker
         self.close()
         if self._left == 0:
-            reason = f"given up: the worker died {REPLACEMENTS + 1} times"
-            raise Lost("exited", reason, reason, alive=False)
+            reason = f"not run: the worker died {REPLACEMENTS + 1} times before"
+            raise Lost("given up", reason, reason, alive=False)
         self._left -= 1
         self._worker = self.recipe.another()
         try:

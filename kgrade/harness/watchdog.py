@@ -8,6 +8,7 @@ import signal
 import threading
 import time
 from dataclasses import dataclass
+from pathlib import Path
 
 PERIOD_S = 0.05
 PAGE_BYTES = os.sysconf("SC_PAGE_SIZE")
@@ -39,7 +40,6 @@ class Watchdog(threading.Thread):
         self.pid = pid
         self.limits = limits
         self.stopped_by: str | None = None
-        self.peak_bytes = 0
         self._over = threading.Event()
         self._deadline = time.monotonic() + limits.wall_s
 
@@ -50,11 +50,17 @@ class Watchdog(threading.Thread):
     def run(self) -> None:
         """Watch until the process has ended or a limit is passed."""
         while not self._over.wait(PERIOD_S):
-            self.peak_bytes = max(self.peak_bytes, memory := resident_bytes(descendants(self.pid)))
+            memory = self._memory()
             if memory > self.limits.memory_bytes:
                 self._end(f"memory limit: {memory >> 20} MiB resident, {self.limits.memory_bytes >> 20} MiB allowed")
             elif time.monotonic() > self._deadline:
                 self._end(f"time limit: {self.limits.wall_s:g} s of wall time")
+
+    def _memory(self) -> int:
+        """Resident memory of the group; pages shared after a fork are told apart only where the figure would decide."""
+        family = descendants(self.pid)
+        memory = resident_bytes(family)
+        return memory if memory <= self.limits.memory_bytes else min(memory, proportional_bytes(family))
 
     def _end(self, reason: str) -> None:
         self.stopped_by = reason
@@ -102,3 +108,21 @@ def resident_bytes(pids: list[int]) -> int:
             own += resident - common
             shared = max(shared, common)
     return (own + shared) * PAGE_BYTES
+
+
+def proportional_bytes(pids: list[int]) -> int:
+    """Return the memory of `pids` together, each shared page divided among its sharers: exact, and slow to ask for.
+
+    A process that may not be read so counts with its whole resident memory.
+    """
+    total = 0
+    for pid in pids:
+        try:
+            rollup = Path(f"/proc/{pid}/smaps_rollup").read_text()
+        except ProcessLookupError:
+            continue
+        except OSError:
+            total += resident_bytes([pid])
+            continue
+        total += sum(int(line.split()[1]) << 10 for line in rollup.splitlines() if line.startswith("Pss:"))
+    return total

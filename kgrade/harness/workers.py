@@ -102,7 +102,7 @@ class Worker:
         binds += [Bind(PACKAGE, INSIDE / "worker"), Bind(self.folder, INSIDE / "queue")]
         descriptor = self._channel.other.fileno()
         command = [self.interpreter.executable, "-I", "-B", "-c", _BOOT, str(descriptor), str(where)]
-        threads = {name: "1" for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")}
+        threads = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
         self._shut = start(
             self.wall,
             command,
@@ -113,17 +113,21 @@ class Worker:
         )
         self._channel.opened()
         path = [entry for entry in self.interpreter.path if Path(entry).exists()]
-        answer = self._ask(
-            "prepare",
-            START_S,
-            framework=self.framework,
-            interpreter=self.stand_in,
-            precise=self.precise,
-            path=path,
-        )
+        try:
+            answer = self._ask(
+                "prepare",
+                START_S,
+                framework=self.framework,
+                interpreter=self.stand_in,
+                precise=self.precise,
+                path=path,
+            )
+        except Lost as lost:
+            reason = f"{self.framework} cannot be used in {self.interpreter.executable}: {lost.reason}"
+            raise Lost("environment", reason, lost.text, alive=lost.alive) from None
         said = answer.get("versions")
         if isinstance(said, dict):
-            self.versions = {str(name)[:40]: str(version)[:80] for name, version in said.items()}
+            self.versions = {_text(name)[:40]: _text(version)[:80] for name, version in said.items()}
 
     def place(self, file: str) -> str:
         """Return the path of `file`, relative to the worker's folder, as the worker sees it."""
@@ -161,30 +165,30 @@ class Worker:
             gradients=list(gradients),
             upstream=upstream_specs,
         )
-        touched = answer.get("touched", [])
-        known = {argument.name for argument in arguments}
-        return Returned(arrays, [str(name) for name in touched if name in known], _seconds(answer))
+        touched = answer.get("touched")
+        named = touched if isinstance(touched, list) else []
+        return Returned(arrays, [each.name for each in arguments if each.name in named], _seconds(answer))
 
     def judge(
         self, function: str, groups: tuple[Sequence[Argument], Sequence[Argument], Sequence[Argument]], within_s: float
     ) -> tuple[bool, str]:
         """Run the task's checker on (inputs, outputs, reference); return whether it passes, and what it says."""
         memory, *specs = _packed(*groups)
-        with _closing(memory):
+        with contextlib.closing(memory):
             names = ("inputs", "outputs", "reference")
             answer = self._ask("judge", within_s, [memory], function=function, **dict(zip(names, specs, strict=True)))
-        return bool(answer.get("passed")), str(answer.get("message", ""))[:2000]
+        return answer.get("passed") is True, _text(answer.get("message", ""))[:2000]
 
     def hold(self, arguments: Sequence[Argument], sets: int, within_s: float) -> None:
         """Let the worker make `sets` fresh sets of inputs for the timed calls to come."""
         memory, specs = _packed(arguments)
-        with _closing(memory):
+        with contextlib.closing(memory):
             self._ask("hold", within_s, [memory], inputs=specs, sets=sets)
 
     def repeat(self, function: str, within_s: float) -> list[float]:
         """Call `function` on every set held; return the worker's own claim of microseconds per call."""
-        claimed = self._ask("repeat", within_s, function=function).get("claimed_us", [])
-        return [float(value) for value in claimed if isinstance(value, (int, float))]
+        claimed = self._ask("repeat", within_s, function=function).get("claimed_us")
+        return [value for value in claimed if isinstance(value, float)] if isinstance(claimed, list) else []
 
     def nothing(self) -> None:
         """Go there and back."""
@@ -203,11 +207,11 @@ class Worker:
             size += -(-room // ALIGNMENT) * ALIGNMENT
         wanted = [{"name": name, "offset": offset, "room": room} for name, (offset, room) in places.items()]
         inputs = sent or Memory.holding([])
-        with _closing(inputs), _closing(Memory.empty(size)) as received:
+        with contextlib.closing(inputs), contextlib.closing(Memory.empty(size)) as received:
             answer = self._ask(what, within_s, [inputs, received], outputs=wanted, **details)
             try:
                 return answer, _unpacked(answer.get("outputs"), places, received)
-            except (Broken, TypeError, ValueError, KeyError) as error:
+            except (Broken, TypeError, ValueError, KeyError, OverflowError) as error:
                 raise Lost("form", f"the outputs cannot be read: {error}", str(error), alive=True) from None
 
     def _ask(self, what: str, within_s: float, memory: Sequence[Memory] = (), **details: Any) -> dict[str, Any]:
@@ -215,9 +219,7 @@ class Worker:
         assert self._shut is not None, "the worker has not been started"
         self._shut.watchdog.allow(within_s + GOODBYE_S)
         try:
-            answer = self._channel.ask(
-                what, within_s=within_s, memory=memory, cancelled=self.cancelled, **details
-            )
+            answer = self._channel.ask(what, within_s=within_s, memory=memory, cancelled=self.cancelled, **details)
         except Cancelled:
             self.stop()
             raise
@@ -230,10 +232,10 @@ class Worker:
         self._shut.watchdog.allow(math.inf)  # while it waits for the next request, only its CPU time counts
         failed = answer.get("failed")
         if isinstance(failed, dict):
-            message = str(failed.get("message", ""))
-            text = str(failed.get("traceback", message))
+            message = _text(failed.get("message", ""))
+            text = _text(failed.get("traceback", message))
             first = message.strip().splitlines()[0] if message.strip() else "no message"
-            reason = f"{str(failed.get('type', 'error')).removeprefix('builtins.')}: {first}"
+            reason = f"{_text(failed.get('type', 'error')).removeprefix('builtins.')}: {first}"
             raise Lost("exception", reason[:500], text, alive=True)
         return answer
 
@@ -280,19 +282,6 @@ def _status(ended: Ended) -> str:
     return f"exit status {ended.returncode}"
 
 
-class _closing:
-    """Closes a piece of shared memory at the end of a `with`."""
-
-    def __init__(self, memory: Memory) -> None:
-        self.memory = memory
-
-    def __enter__(self) -> Memory:
-        return self.memory
-
-    def __exit__(self, *error: object) -> None:
-        self.memory.close()
-
-
 def _packed(*groups: Sequence[Argument]) -> tuple[Any, ...]:
     """Lay out the arrays of all groups in one sealed memory; return it and, for each group, its specifications."""
     pieces: list[bytes | memoryview] = []
@@ -322,10 +311,11 @@ def _packed(*groups: Sequence[Argument]) -> tuple[Any, ...]:
 
 
 def _unpacked(described: Any, places: dict[str, tuple[int, int]], received: Memory) -> dict[str, Array]:
-    if not isinstance(described, list) or [entry.get("name") for entry in described] != list(places):
+    entries = described if isinstance(described, list) else []
+    if [entry.get("name") for entry in entries if isinstance(entry, dict)] != list(places):
         raise ValueError("the answer does not describe every output once")
     arrays = {}
-    for entry in described:
+    for entry in entries:
         offset, room = places[entry["name"]]
         dtype = _dtype(str(entry["dtype"]))
         shape = tuple(int(size) for size in entry["shape"])
@@ -333,20 +323,29 @@ def _unpacked(described: Any, places: dict[str, tuple[int, int]], received: Memo
             raise ValueError(f"a negative size in {shape}")
         count = int(np.prod(shape, dtype=object)) * dtype.itemsize
         if count > room or entry.get("written") is not True:
-            raise ValueError(f"output {entry['name']} has shape {list(shape)} and dtype {dtype.name}: larger than expected")
+            raise ValueError(
+                f"output {entry['name']} has shape {list(shape)} and dtype {dtype.name}: larger than expected"
+            )
         arrays[entry["name"]] = np.frombuffer(received.read(offset, count), dtype).reshape(shape)
     return arrays
 
 
 def _dtype(name: str) -> np.dtype[Any]:
     if name in ("bfloat16", "float8_e4m3fn", "float8_e5m2", "float8_e4m3fnuz", "float8_e5m2fnuz"):
-        return np.dtype(getattr(ml_dtypes, name))
-    dtype = np.dtype(name)
+        narrow: np.dtype[Any] = np.dtype(getattr(ml_dtypes, name))
+        return narrow
+    dtype: np.dtype[Any] = np.dtype(name)
     if dtype.kind not in "biuf":
         raise ValueError(f"dtype {name} is not one of numbers")
     return dtype
 
 
 def _seconds(answer: dict[str, Any]) -> float:
-    value = answer.get("seconds", 0.0)
-    return float(value) if isinstance(value, (int, float)) else 0.0
+    """Return the worker's own claim of how long it took; what is not a time counts as none."""
+    value = answer.get("seconds")
+    return float(value) if isinstance(value, float) and 0 <= value < math.inf else 0.0
+
+
+def _text(value: object) -> str:
+    """Return hostile text in a form that can be written down: JSON may carry halves of characters."""
+    return str(value).encode("utf-8", "replace").decode()

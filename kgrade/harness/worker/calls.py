@@ -56,7 +56,7 @@ class Caller:
         values = outputs(result, forward, inputs)
         gradients = pull(values, [upstream[name] for name in forward])
         self.arrays.finish(gradients)
-        return values + gradients
+        return [*values, *gradients]
 
     def write(self, request: Request, values: List[Any]) -> List[Dict[str, Any]]:
         """Write arrays to their places in the shared memory; one that does not fit is described, not written."""
@@ -73,7 +73,7 @@ class Caller:
 
     def _touched(self, request: Request, inputs: Dict[str, Any]) -> List[str]:
         """Name the inputs whose bytes are no longer those that came in."""
-        touched = []
+        touched: List[str] = []
         if request.inputs is None or request.message.get("widen"):
             return touched
         for spec in request.message["inputs"]:

@@ -41,7 +41,7 @@ def poison(tensor: torch.Tensor) -> torch.Tensor:
     return tensor if tensor.dtype == torch.bool else tensor.fill_(torch.iinfo(tensor.dtype).max)
 
 
-class CudaOnCpu(TorchFunctionMode):
+class CudaOnCpu(TorchFunctionMode):  # type: ignore[misc]
     """Every torch function call passes here while the mode is active."""
 
     def __torch_function__(
@@ -171,7 +171,7 @@ def install_driver() -> None:
     from triton.backends.driver import DriverBase
     from triton.runtime import driver
 
-    class StandIn(DriverBase):
+    class StandIn(DriverBase):  # type: ignore[misc]
         """A device that can be asked about, but not launched on: the interpreter runs the kernels."""
 
         def __init__(self) -> None:

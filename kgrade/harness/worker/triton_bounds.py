@@ -64,9 +64,7 @@ class Ranges:
         below = [end for _, end in self._ranges if end <= first]
         distance = "{} bytes past the end of a tensor".format(first - max(below)) if below else "before every tensor"
         where = "program {}".format(upstream.interpreter_builder.grid_idx)
-        return "out-of-bounds {}: {}, {} of {} lanes, the first {}".format(
-            action, where, outside.size, lanes, distance
-        )
+        return "out-of-bounds {}: {}, {} of {} lanes, the first {}".format(action, where, outside.size, lanes, distance)
 
 
 def _tensors(value: Any) -> List[torch.Tensor]:

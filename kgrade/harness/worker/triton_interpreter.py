@@ -3,7 +3,8 @@
 The interpreter of Triton 3.6 and 3.7 keeps these types as unsigned integers and then does integer arithmetic on them.
 Here blocks of such a type are arrays of the matching ml_dtypes type, so that each operation rounds once, to nearest
 even, in the type itself. float16, float32 and float64 keep their own path, with two exceptions that make the
-interpreter agree better with a device: float32 operands of a dot in TF32 mode are rounded to TF32, and sums of narrow types are rounded at each step of a tree.
+interpreter agree better with a device: float32 operands of a dot in TF32 mode are rounded to TF32, and sums of narrow
+types are rounded at each step of a tree.
 Must be installed after TRITON_INTERPRET=1 is set and before a kernel runs.
 """
 
@@ -16,7 +17,7 @@ import numpy as np
 import triton.language as tl
 from triton.runtime import interpreter as upstream
 
-NARROW: Dict[Any, np.dtype] = {
+NARROW: Dict[Any, np.dtype[Any]] = {
     tl.bfloat16: np.dtype(ml_dtypes.bfloat16),
     tl.float8e4nv: np.dtype(ml_dtypes.float8_e4m3fn),
     tl.float8e5: np.dtype(ml_dtypes.float8_e5m2),
@@ -26,7 +27,7 @@ NARROW: Dict[Any, np.dtype] = {
 NARROW_TYPES = frozenset(NARROW.values())
 # A device converts to these with saturation (PTX cvt.rn.satfinite): what is too large becomes the largest value.
 SATURATING = frozenset([np.dtype(ml_dtypes.float8_e4m3fn), np.dtype(ml_dtypes.float8_e5m2)])
-CARRIER = {1: np.dtype(np.uint8), 2: np.dtype(np.uint16)}
+CARRIER: Dict[int, np.dtype[Any]] = {1: np.dtype(np.uint8), 2: np.dtype(np.uint16)}
 Handle = upstream.TensorHandle
 ir = upstream._ir
 native = upstream._interpreter
@@ -38,7 +39,8 @@ def round_to(values: np.ndarray, dtype: np.dtype) -> np.ndarray:
         largest = float(ml_dtypes.finfo(dtype).max)
         wide = values.astype(np.float64 if values.dtype == np.float64 else np.float32)
         values = np.where(np.isnan(wide), wide, np.clip(wide, -largest, largest))
-    return values.astype(dtype)
+    rounded: np.ndarray = values.astype(dtype)
+    return rounded
 
 
 def truncate_to(values: np.ndarray, dtype: np.dtype) -> np.ndarray:
@@ -48,7 +50,8 @@ def truncate_to(values: np.ndarray, dtype: np.dtype) -> np.ndarray:
     away = np.abs(rounded.astype(np.float64)) > np.abs(wide)
     carrier = np.dtype("u{}".format(dtype.itemsize))
     # One less in the bit pattern of a sign-and-magnitude format is the next value towards zero.
-    return (rounded.view(carrier) - away.astype(carrier)).view(dtype)
+    towards_zero: np.ndarray = (rounded.view(carrier) - away.astype(carrier)).view(dtype)
+    return towards_zero
 
 
 def round_to_tf32(values: np.ndarray) -> np.ndarray:
@@ -65,7 +68,8 @@ def tree_sum(values: np.ndarray, axis: int) -> np.ndarray:
         half = len(values) // 2
         added = values[:half] + values[half : 2 * half]
         values = np.concatenate([added, values[2 * half :]]) if len(values) % 2 else added
-    return values[0]
+    total: np.ndarray = values[0]
+    return total
 
 
 def _is_narrow(array: np.ndarray) -> bool:
@@ -83,13 +87,17 @@ def _numpy_type(original: Callable[[Any], np.dtype]) -> Callable[[Any], np.dtype
     return numpy_type
 
 
-class Narrow(upstream.InterpreterBuilder):
-    """The interpreter's builder, for blocks that may hold ml_dtypes arrays. Everything it does not say is upstream's."""
+class Narrow(upstream.InterpreterBuilder):  # type: ignore[misc]
+    """The interpreter's builder, for blocks that may hold ml_dtypes arrays. What it does not say is upstream's."""
 
     def get_bf16(self, value: float) -> Any:
+        """Return a bfloat16 constant, which upstream lacks."""
         return Handle(np.array([value], dtype=ml_dtypes.bfloat16), tl.bfloat16)
 
-    def create_masked_load(self, ptrs, mask, other, cache_modifier, eviction_policy, is_volatile):  # type: ignore[no-untyped-def]
+    def create_masked_load(
+        self, ptrs: Any, mask: Any, other: Any, cache_modifier: Any, eviction_policy: Any, is_volatile: Any
+    ) -> Any:
+        """Load bit patterns and read them as values."""
         element = ptrs.get_element_ty()
         narrow = NARROW.get(element)
         if narrow is None:
@@ -98,52 +106,61 @@ class Narrow(upstream.InterpreterBuilder):
         fill = np.zeros(ptrs.data.shape, carrier) if other is None else np.ascontiguousarray(other.data).view(carrier)
         return Handle(native.load(ptrs.data, mask.data, fill, carrier).view(narrow), element)
 
-    def create_masked_store(self, ptrs, value, mask, cache_modifier, eviction_policy):  # type: ignore[no-untyped-def]
+    def create_masked_store(self, ptrs: Any, value: Any, mask: Any, cache_modifier: Any, eviction_policy: Any) -> Any:
+        """Store values as bit patterns."""
         data = value.data
         if _is_narrow(data):
             data = np.ascontiguousarray(data).view(CARRIER[data.itemsize])
         return native.store(ptrs.data, data, mask.data)
 
-    def cast_impl(self, src, dst_type):  # type: ignore[no-untyped-def]
+    def cast_impl(self, src: Any, dst_type: Any) -> Any:
+        """Convert to or from a narrow type, rounding once."""
         wanted = upstream._get_np_dtype(dst_type)
         if wanted not in NARROW_TYPES and not _is_narrow(src.data):
             return super().cast_impl(src, dst_type)
         source = src.data.astype(np.float32) if _is_narrow(src.data) else src.data
         return Handle(round_to(source, wanted), dst_type.scalar)
 
-    def create_fp_to_fp(self, src, dst_type, rounding_mode):  # type: ignore[no-untyped-def]
+    def create_fp_to_fp(self, src: Any, dst_type: Any, rounding_mode: Any) -> Any:
+        """Convert between floating types, to nearest even or towards zero."""
         wanted = upstream._get_np_dtype(dst_type)
         if wanted.itemsize < src.data.itemsize and rounding_mode == ir.ROUNDING_MODE.RTZ:
             return Handle(truncate_to(src.data, wanted), dst_type.scalar)
         return Handle(round_to(src.data, wanted), dst_type.scalar)
 
-    def create_bitcast(self, src, dst_type):  # type: ignore[no-untyped-def]
+    def create_bitcast(self, src: Any, dst_type: Any) -> Any:
+        """Read the same bits as another type."""
         return Handle(np.ascontiguousarray(src.data).view(upstream._get_np_dtype(dst_type)), dst_type.scalar)
 
-    def create_fma(self, x, y, z):  # type: ignore[no-untyped-def]
+    def create_fma(self, x: Any, y: Any, z: Any) -> Any:
+        """Multiply and add in float32, then round once."""
         if not _is_narrow(z.data):
             return super().create_fma(x, y, z)
         exact = x.data.astype(np.float32) * y.data.astype(np.float32) + z.data.astype(np.float32)
         return Handle(exact.astype(z.data.dtype), z.dtype.scalar)
 
-    def create_clampf(self, arg, lo, hi, propagate_nans):  # type: ignore[no-untyped-def]
+    def create_clampf(self, arg: Any, lo: Any, hi: Any, propagate_nans: Any) -> Any:
+        """Clamp; numpy's own clip does not know the narrow types."""
         if not _is_narrow(arg.data):
             return super().create_clampf(arg, lo, hi, propagate_nans)
         return Handle(np.minimum(np.maximum(arg.data, lo.data), hi.data), arg.dtype.scalar)
 
-    def create_erf(self, arg):  # type: ignore[no-untyped-def]
+    def create_erf(self, arg: Any) -> Any:
+        """Compute erf in float32, then round once."""
         if not _is_narrow(arg.data):
             return super().create_erf(arg)
         wide = super().create_erf(Handle(arg.data.astype(np.float32), tl.float32))
         return Handle(wide.data.astype(arg.data.dtype), arg.dtype.scalar)
 
-    def create_rsqrt(self, arg):  # type: ignore[no-untyped-def]
+    def create_rsqrt(self, arg: Any) -> Any:
+        """Compute 1/sqrt in float32, then round once."""
         if not _is_narrow(arg.data):
             return super().create_rsqrt(arg)
         wide = 1 / np.sqrt(arg.data.astype(np.float32))
         return Handle(wide.astype(arg.data.dtype), arg.dtype.scalar)
 
-    def create_dot(self, a, b, d, input_precision, max_num_imprecise_acc):  # type: ignore[no-untyped-def]
+    def create_dot(self, a: Any, b: Any, d: Any, input_precision: Any, max_num_imprecise_acc: Any) -> Any:
+        """Multiply matrices: narrow operands exactly, float32 ones as TF32 where that is the precision asked for."""
         left, right = a.data, b.data
         if left.dtype == np.float32 and right.dtype == np.float32 and input_precision == ir.INPUT_PRECISION.TF32:
             left, right = round_to_tf32(left), round_to_tf32(right)
@@ -154,7 +171,8 @@ class Narrow(upstream.InterpreterBuilder):
         product = np.matmul(left, right)  # products of narrow floats are exact in float32
         return Handle((product + d.data.astype(np.float32)).astype(d.data.dtype), d.dtype.scalar)
 
-    def create_atomic_rmw(self, rmwOp, ptr, val, mask, sem, scope):  # type: ignore[no-untyped-def]  # noqa: N803
+    def create_atomic_rmw(self, rmwOp: Any, ptr: Any, val: Any, mask: Any, sem: Any, scope: Any) -> Any:  # noqa: N803
+        """Add or exchange narrow values in memory."""
         if not _is_narrow(val.data):
             return super().create_atomic_rmw(rmwOp, ptr, val, mask, sem, scope)
         combine = {ir.ATOMIC_OP.FADD: lambda old, new: old + new, ir.ATOMIC_OP.XCHG: lambda old, new: new}.get(rmwOp)

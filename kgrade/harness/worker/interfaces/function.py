@@ -30,10 +30,11 @@ def load(file: str, name: str) -> Callable[..., Any]:
         except BaseException:
             del sys.modules[module_name]
             raise
-    function = getattr(module, name, None)
+    function: Any = getattr(module, name, None)
     if not callable(function):
         raise WrongForm("{} defines no function {!r}".format(os.path.basename(file), name))
-    return function
+    loaded: Callable[..., Any] = function
+    return loaded
 
 
 def outputs(result: Any, names: List[str], inputs: Dict[str, Any]) -> List[Any]:
@@ -50,5 +51,7 @@ def outputs(result: Any, names: List[str], inputs: Dict[str, Any]) -> List[Any]:
         return [result[name] for name in names]
     values = list(result) if isinstance(result, (tuple, list)) else [result]
     if len(values) != len(names):
-        raise WrongForm("the call returned {} outputs; expected {}: {}".format(len(values), len(names), ", ".join(names)))
+        raise WrongForm(
+            "the call returned {} outputs; expected {}: {}".format(len(values), len(names), ", ".join(names))
+        )
     return values
