@@ -162,6 +162,7 @@ class PickContext:
     def close(self) -> None:
         """Show again what was there before."""
         self._surface.view.resume(self._before)
+        self._surface.say("")
         self._surface.dispatcher.close(self)
 
     def _choose(self, number: int, options: Sequence[Option]) -> None:

@@ -6,10 +6,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final, Literal
 
-Context = Literal["grading", "queue", "help", "text", "pick", "question"]
+Context = Literal["grading", "queue", "collecting", "help", "text", "pick", "question"]
 
-_ANYWHERE: Final[tuple[Context, ...]] = ("grading", "queue", "help", "pick")
-_READING: Final[tuple[Context, ...]] = ("grading", "queue", "help")
+_ANYWHERE: Final[tuple[Context, ...]] = ("grading", "queue", "collecting", "help", "pick")
+_READING: Final[tuple[Context, ...]] = ("grading", "queue", "collecting", "help")
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +54,7 @@ DEFAULTS: Final = (
     Binding("search.next", ("n",), "next match", "Reading", _READING),
     Binding("search.previous", ("N",), "previous match", "Reading", _READING),
     Binding("split", ("|",), "diff side by side or in one column", "Panes"),
+    Binding("base", ("B",), "diff against the next base", "Panes"),
     Binding("wrap", ("w",), "wrap long lines", "Panes"),
     Binding("zoom", ("z",), "evidence over the whole screen", "Panes"),
     Binding("strip.larger", ("+",), "more rows for the rubric", "Panes"),
@@ -71,6 +72,7 @@ DEFAULTS: Final = (
     Binding("note", ("m",), "note on the line or range", "Writing", short="line note"),
     Binding("snippet", (";",), "insert a prepared comment", "Writing", short="snippet"),
     Binding("gates", ("x",), "gates: confirm or clear", "Scoring", short="gates"),
+    Binding("finding", ("Enter",), "judge the finding here", "Scoring"),
     Binding("verdict", ("v",), "verdict", "Scoring", short="verdict"),
     Binding("feedback", ("F",), "feedback for the author, in $EDITOR", "Writing"),
     Binding("editor.text", ("E",), "the criterion's comment in $EDITOR", "Writing"),
@@ -90,8 +92,8 @@ DEFAULTS: Final = (
     Binding("sort", ("s",), "sort by the next column", "Screens", ("queue",), short="sort"),
     Binding("command", (":", "Ctrl+p"), "command line: any action by name", "Screens"),
     Binding("mouse", ("M",), "mouse on or off", "Screens", ("grading", "queue")),
-    Binding("redraw", ("Ctrl+l",), "draw the screen afresh", "Screens", ("grading", "queue", "help")),
-    Binding("help", ("?",), "help for here", "Screens", ("grading", "queue", "pick"), short="help"),
+    Binding("redraw", ("Ctrl+l",), "draw the screen afresh", "Screens", _READING),
+    Binding("help", ("?",), "help for here", "Screens", ("grading", "queue", "collecting", "pick"), short="help"),
     Binding("close", ("q", "Esc", "Ctrl+g"), "close, cancel or leave", "Screens", _ANYWHERE),
     Binding("choose", ("Enter", "Space"), "choose", "Lists", ("pick",), short="choose"),
     Binding("choose.number", tuple("123456789"), "choose by number", "Lists", ("pick",)),

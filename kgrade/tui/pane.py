@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
 from kgrade.tui.lines import Lines
@@ -20,11 +21,15 @@ NOTHING_TO_SAY: Final = Glance()
 
 @dataclass(frozen=True, slots=True)
 class Pane:
-    """One kind of evidence about one item. `split` is the same side by side, for 150 columns and more."""
+    """One kind of evidence about one item. `split` is the same side by side, for 150 columns and more.
+
+    `bases` makes the pane against each thing that it can be compared with, by name; the first is this pane.
+    """
 
     lines: Lines
     glance: Glance = NOTHING_TO_SAY
     split: Lines | None = None
+    bases: Mapping[str, Callable[[], Pane]] = field(default_factory=dict)
 
 
 class Tab(NamedTuple):

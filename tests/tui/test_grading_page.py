@@ -99,7 +99,7 @@ def test_a_line_note_is_anchored_to_its_lines() -> None:
 def test_a_gate_that_the_evidence_suggests_is_confirmed_then_denied_then_left_open() -> None:
     async def scene(on: Play) -> None:
         assert "wrong-result?" in on.text
-        await on.press("x2\r")
+        await on.press("x2")
         gates = on.desk.sittings[0].sheet.gates
         assert gates["wrong-result"] == GateAnswer(confirmed=True, comment="3 required cases fail on cpu")
         await on.press("2")
@@ -122,7 +122,7 @@ def test_a_snippet_is_put_in_the_comment_and_typed_on() -> None:
 
 def test_saving_waits_for_the_next_item_and_keys_after_it_belong_there() -> None:
     async def scene(on: Play) -> None:
-        on.at_once(SCORED + "v1" + "x2\rq" + "SSS4")
+        on.at_once(SCORED + "v1" + "x2q" + "SSS4")
         await on.settled()
         assert len(on.desk.saved) == 1
         assert on.lines[0].startswith("softmax-rows/s02")

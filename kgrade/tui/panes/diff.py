@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from kgrade.tui.highlight import HighlightedText
@@ -55,7 +56,8 @@ def pane(item: Item, sheet: Sheet, base: str | None = None, *, ignore_space: boo
     def split() -> Lines:
         return Joined([head, *(part for view in views for part in view.split(ignore_space))])
 
-    return Pane(Late(unified), glance(item), None if base == NOTHING else Late(split))
+    others = {name: partial(pane, item, sheet, name, ignore_space=ignore_space) for name in bases(item)}
+    return Pane(Late(unified), glance(item), None if base == NOTHING else Late(split), others)
 
 
 def glance(item: Item) -> Glance:
@@ -67,7 +69,7 @@ def _head(item: Item, base: str, ignore_space: bool) -> list[Row]:
     others = ", ".join(name for name in bases(item) if name != base)
     what = "every line is new, there is no base" if base == NOTHING else f"solution against {base}"
     blanks = ", differences in blanks left out" if ignore_space else ""
-    return sentence(f"{what}{blanks}{f'  (other bases: {others})' if others else ''}", "dim")
+    return sentence(f"{what}{blanks}{f'  (B: {others})' if others else ''}", "dim")
 
 
 class _FileView:

@@ -68,7 +68,7 @@ def missing_targets(item: Item) -> list[Row]:
 
 def collect_advice(item: Item) -> list[Row]:
     """What to do when something was not collected."""
-    return sentence(f"kgrade collect {item.id} collects it", "dim", indent="  ")
+    return sentence(f"R collects it here, or: kgrade collect {item.id}", "dim", indent="  ")
 
 
 def not_run(stage: StageResult, item: Item, what: str) -> list[Row]:

@@ -10,11 +10,14 @@ from kgrade.desk.desk import Desk
 from kgrade.desk.people import Moved
 from kgrade.desk.saving import Saved
 from kgrade.desk.sitting import Sitting
+from kgrade.records.evidence import STAGES
 from kgrade.records.slugs import ItemId
 from kgrade.repository.order import EmptyQueue
 from kgrade.tui.contexts import Option, PickContext, QuestionContext, TextContext
 from kgrade.tui.keys import Context
 from kgrade.tui.queue_view import empty_rows
+from kgrade.tui.screens.collecting import CollectingPage
+from kgrade.tui.screens.findings import Findings
 from kgrade.tui.screens.help import HelpPage
 from kgrade.tui.screens.notes import Notes
 from kgrade.tui.screens.panes import PaneMaker, PaneSet
@@ -132,12 +135,12 @@ class GradingPage:
             return _NOT_YET[action]
         if self._scoring is None or self._notes is None:
             return None if action in self._without_item else "no item is open"
-        if action == "run":
-            return f"in another terminal: kgrade collect {self._scoring.sitting.item.id} --again"
         if action == "note":
             return self._notes.why_no_note()
         if action == "editor.place":
             return self._notes.why_no_place()
+        if action == "finding":
+            return Findings(self._stage, self._scoring, lambda: self._panes.open).why_not()
         if action == "snippet":
             return self._scoring.why_no_snippet()
         return None
@@ -184,6 +187,7 @@ class GradingPage:
             "mark.previous-anywhere": lambda key: self._mark_anywhere(-1),
             "split": lambda key: stage.say(panes.toggle_split() or ""),
             "wrap": lambda key: stage.say("long lines are wrapped" if view.toggle_wrap() else "long lines are cut"),
+            "base": lambda key: stage.say(panes.next_base()),
             "zoom": lambda key: stage.zoom(),
             "strip.larger": lambda key: stage.enlarge_strip(1),
             "strip.smaller": lambda key: stage.enlarge_strip(-1),
@@ -200,6 +204,7 @@ class GradingPage:
             "note": lambda key: notes.note(),
             "snippet": lambda key: scoring.snippet(),
             "gates": lambda key: scoring.gates(),
+            "finding": lambda key: Findings(stage, scoring, lambda: panes.open).judge(),
             "verdict": lambda key: scoring.verdict(),
             "feedback": lambda key: scoring.feedback(),
             "editor.text": lambda key: scoring.comment_outside(),
@@ -208,12 +213,27 @@ class GradingPage:
             "redo": lambda key: self._redo(scoring.sitting),
             "save": lambda key: self._save(scoring),
             "skip": lambda key: self._skip(scoring.sitting),
+            "run": lambda key: self._collect(scoring.sitting.item.id),
         }
 
     def _show_pane(self, name: str) -> None:
         self._panes.show(name)
         self._stage.say("")
         self.draw()
+
+    def _collect(self, item: ItemId) -> None:
+        """Ask for a stage, collect its evidence, and open the item again to show it."""
+        options = [Option("", "every stage"), *(Option(stage, stage) for stage in STAGES)]
+
+        def chosen(stage: str) -> None:
+            CollectingPage(self._stage, item, self._desk.root, [stage] if stage else [], lambda: self._reload(item))
+
+        PickContext(self._stage, f"collect evidence for {item} on this machine", lambda: options, chosen)
+
+    def _reload(self, item: ItemId) -> None:
+        pane = self._panes.open
+        if self.open(item):
+            self._show_pane(pane)
 
     def _show_list(self, kind: Kind) -> None:
         self._list = QueuePage(self._stage, self._desk, kind, self.open, self.draw)

@@ -31,11 +31,13 @@ class PaneSet:
         self._panes: dict[str, Pane] = {}
         self._positions: dict[str, Position] = {}
         self._split: bool | None = None
+        self._bases: dict[str, str] = {}
         self.open = first
 
     def set_item(self, item: Item, sheet: Sheet) -> None:
         """Show another item, in the pane that was open, from its beginning."""
         self._positions.clear()
+        self._bases.clear()
         self._make(item, sheet)
         self.show(self.open)
 
@@ -93,6 +95,18 @@ class PaneSet:
         self._stage.view.show(self._lines(self.open))
         return None
 
+    def next_base(self) -> str:
+        """Compare with the next base; return what to say of it."""
+        names = list(self._pane(self.open).bases)
+        if len(names) < 2:
+            return "this pane has nothing else to compare with"
+        base = names[(names.index(self._bases.get(self.open, names[0])) + 1) % len(names)]
+        self._bases[self.open] = base
+        self._panes[self.open] = self._pane(self.open).bases[base]()
+        self._positions.pop(self.open, None)
+        self._stage.view.show(self._lines(self.open))
+        return f"against {base}"
+
     def tabs(self, table: KeyTable) -> tuple[TabState, ...]:
         """The tab line."""
         return tuple(
@@ -107,6 +121,8 @@ class PaneSet:
 
     def _make(self, item: Item, sheet: Sheet) -> None:
         self._panes = {name: make(item, sheet) for name, make in self._makers.items()}
+        for name, base in self._bases.items():
+            self._panes[name] = self._panes[name].bases[base]()
 
     def _pane(self, name: str) -> Pane:
         return self._panes.get(name, _NO_ITEM)

@@ -105,7 +105,10 @@ class Scoring:
         return f"the rubric has no snippet for {self.criterion.id}"
 
     def gates(self) -> None:
-        """List the gates; choosing one confirms it, then denies it, then leaves it unanswered."""
+        """List the gates; choosing one confirms it, then denies it, then leaves it unanswered.
+
+        One that the evidence suggests is confirmed at once, with the evidence's sentence as its reason.
+        """
         PickContext(self._stage, "gates: Enter confirms, again denies", self._gate_options, self._gate, stays=True)
 
     def verdict(self) -> None:
@@ -159,16 +162,19 @@ class Scoring:
             denied = answer is not None and not answer.confirmed
             sign = "-" if denied else gate_sign(self.sitting, gate.id)
             said = answer.comment if answer else self.sitting.item.suggestions.get(gate.id, "")
-            options.append(Option(gate.id, f"({sign}) {gate.id}: {gate.title}", said))
+            first, then = (said, gate.title) if said else (gate.title, "")
+            options.append(Option(gate.id, f"({sign}) {gate.id}: {first}", then))
         return options
 
     def _gate(self, gate: str) -> None:
         answer = self.sitting.sheet.gates.get(gate)
-        if answer is None:
-            entry = TextEntry(f"why {gate} holds", self.sitting.item.suggestions.get(gate, ""))
+        suggested = self.sitting.item.suggestions.get(gate)
+        if answer is None and suggested:
+            self.edit("gates", gate, GateAnswer(confirmed=True, comment=suggested))
+        elif answer is None:
             TextContext(
                 self._stage,
-                entry,
+                TextEntry(f"why {gate} holds"),
                 lambda said: self.edit("gates", gate, GateAnswer(confirmed=True, comment=said.strip())),
             )
         elif answer.confirmed:

@@ -43,11 +43,9 @@ class KeysShown:
     @classmethod
     def of(cls, table: KeyTable, context: Context) -> KeysShown:
         """Made from the table, so that rebound keys are named as they are."""
-        return cls(
-            tuple(
-                (binding.keys[0], binding.short) for binding in table.within(context) if binding.short and binding.keys
-            )
-        )
+        shown = [binding for binding in table.within(context) if binding.short and binding.keys]
+        shown.sort(key=lambda binding: binding.action == "help")
+        return cls(tuple((binding.keys[0], binding.short) for binding in shown))
 
 
 def key_lines(value: KeysShown, size: Size) -> Sequence[Sequence[Span]]:
