@@ -149,7 +149,7 @@ def test_a_save_that_is_refused_says_why_and_keeps_the_item() -> None:
     desk.refuses = "push refused: the hook says no"
 
     async def scene(on: Play) -> None:
-        await on.press(SCORED + "v1x2\rqS")
+        await on.press(SCORED + "v1x2qS")
         assert on.message == "push refused: the hook says no"
         assert on.lines[0].startswith("softmax-rows/s01")
 
@@ -161,7 +161,7 @@ def test_what_moved_meanwhile_is_asked_about_before_saving() -> None:
     desk.moved = ["task"]
 
     async def scene(on: Play) -> None:
-        await on.press(SCORED + "v1x2\rqS")
+        await on.press(SCORED + "v1x2qS")
         assert on.message.startswith("task changed while this was open")
         await on.press("n")
         assert not desk.saved
@@ -174,7 +174,7 @@ def test_what_moved_meanwhile_is_asked_about_before_saving() -> None:
 
 def test_undo_on_an_untouched_item_asks_and_reopens_the_save_before() -> None:
     async def scene(on: Play) -> None:
-        await on.press(SCORED + "v1x2\rqS")
+        await on.press(SCORED + "v1x2qS")
         assert on.lines[0].startswith("softmax-rows/s02")
         await on.press("uy")
         assert on.lines[0].startswith("softmax-rows/s01")
@@ -198,8 +198,8 @@ def test_the_neighbours_of_an_item_are_reached_and_the_ends_said() -> None:
 
 def test_the_queue_ends_with_its_reasons() -> None:
     async def scene(on: Play) -> None:
-        await on.press(SCORED + "v1x2\rqS")
-        await on.press(SCORED + "v1x2\rqS")
+        await on.press(SCORED + "v1x2qS")
+        await on.press(SCORED + "v1x2qS")
         assert "Nothing is left to grade." in on.text
         assert "2 graded by you" in on.text
         await on.press("3")
