@@ -33,7 +33,7 @@ KEYS = (
     "32cone width and one dtype are stated\r2",
     "cM = 0 and N = 1 run; no check of strides\r3",
     "]jjjjjj",
-    "mfloat32 in registers and in the workspace: right\r",
+    "mfloat32 here too: right\r",
 )
 
 
