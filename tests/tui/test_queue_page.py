@@ -10,7 +10,9 @@ import pytest
 from kgrade.desk import Desk
 from kgrade.desk.item import EvidenceFile
 from kgrade.records.grade import FindingAnswer
+from kgrade.repository.index import GradeRow
 from kgrade.tui.panes import panes
+from kgrade.tui.queue_view import my_grades_listing
 from tests.conftest import Repo
 from tests.desk.conftest import small_queue
 from tests.tui.panes.builders import evidence, finding, integrity
@@ -174,3 +176,20 @@ def test_collecting_shows_the_lines_of_the_command_and_the_item_again(desk: Desk
         assert "No evidence has been collected for cpu" not in on.text
 
     at(desk, scene, size=(100, 30))
+
+
+def test_the_grade_saved_last_stands_first(desk: Desk) -> None:
+    grade = GradeRow(evaluator="ada", verdict="accept", total=75.0, points=75.0, saved="", sheet="9df86e8a")
+    places = [
+        msgspec.structs.replace(
+            place,
+            row=msgspec.structs.replace(
+                place.row, grades=[msgspec.structs.replace(grade, saved=f"2026-11-0{day}T09:30:00Z")]
+            ),
+        )
+        for day, place in zip((2, 4, 3), desk.rows())
+    ]
+    listing = my_grades_listing(places, "ada", lambda item: "Pushed")
+    assert listing.items == [places[1].row.id, places[2].row.id, places[0].row.id]
+    assert "Pushed" in listing.lines[0].text
+    assert not any(my_grades_listing(places, "bob", lambda item: "Pushed").items)
