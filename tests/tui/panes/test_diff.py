@@ -14,7 +14,7 @@ def all_rows(lines):
 
 def test_unified_at_80_columns():
     assert shown(diff.pane(item(), EMPTY).lines) == [
-        " solution against start (other bases: reference, nothing)",
+        " solution against start (B: reference, nothing)",
         "",
         " solution/kernel.py  +2 -1",
         " @@ -1,3 +1,4 @@",
@@ -65,7 +65,7 @@ def test_code_from_nothing_is_shown_whole_as_new():
     assert diff.bases(alone) == ["nothing", "reference"]
     pane = diff.pane(alone, EMPTY)
     lines = shown(pane.lines)
-    assert lines[0] == " every line is new, there is no base (other bases: reference)"
+    assert lines[0] == " every line is new, there is no base (B: reference)"
     assert lines[2] == " solution/kernel.py  new file +11 -0"
     assert len(lines) == 3 + 11
     assert pane.split is None
