@@ -24,7 +24,7 @@ from kgrade.repository import order
 from kgrade.repository.claims import Claims, LocalRefs, TakenError
 from kgrade.repository.commits import Identity
 from kgrade.repository.drafts import DraftError, Drafts, state_folder
-from kgrade.repository.history import touches
+from kgrade.repository.history import touched_last, touches
 from kgrade.repository.opening import git_identity, open_queue, signature
 from kgrade.repository.order import EmptyQueue, Place
 from kgrade.repository.runner import Git, GitError
@@ -226,13 +226,21 @@ class Desk:
         if not mine:
             return None
         self._writable()
-        item = max(mine, key=lambda pair: pair[0])[1]
+        item = self._saved_last(mine)
         undone = self._sources.grade_of(item, self.evaluator)[1]
         self._saving.take_back(item)
         self._listing.refresh()
         sitting = self._seats.sit(self.item(item), mine=True)
         sitting.reach(undone)
         return sitting
+
+    def _saved_last(self, mine: list[tuple[str, ItemId]]) -> ItemId:
+        """The item saved last; times are whole seconds, so among equals the history decides."""
+        newest = max(saved for saved, _ in mine)
+        by_path = {item.grade_path(self.evaluator): item for saved, item in mine if saved == newest}
+        head = self._sources.grades.head()
+        last = touched_last(self.git, head, list(by_path)) if head and len(by_path) > 1 else None
+        return by_path[last or next(iter(by_path))]
 
     # Sending
 

@@ -196,7 +196,7 @@ class Sitting:
             item=str(self.item.id),
             evaluator=evaluator,
             rubric=self.start.rubric,
-            about=self.start.about,
+            about=msgspec.structs.replace(self.start.about, evidence=self.item.about.evidence),
             scores=scores,
             gates=self.sheet.gates,
             findings=self.sheet.findings,

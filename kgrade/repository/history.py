@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from kgrade.repository.runner import Git, printable
@@ -38,3 +39,10 @@ def touches(git: Git, commit: str, folder: str, limit: int = LIMIT) -> list[Touc
         below = tuple(name.removeprefix(f"{folder}/") for name in paths if name)
         found.append(Touch(oid, when, printable(who), printable(what), below))
     return found
+
+
+def touched_last(git: Git, commit: str, paths: Sequence[str]) -> str | None:
+    """Which of `paths` a commit of `commit`'s history changed last; None when none of them ever was."""
+    command = ["log", "--max-count=1", "-z", "--name-only", "--no-renames", "--format="]
+    names = git.run([*command, commit, "--", *paths]).stdout.decode("utf-8", "replace").split("\0")
+    return next((name for name in (name.strip("\n") for name in names) if name in paths), None)

@@ -184,6 +184,15 @@ def test_taking_back_an_amended_grade_brings_the_one_before(ada, open_desk):
     assert reopened.sheet.scores["numerics"].score == 2
 
 
+def test_of_two_saves_in_one_second_the_later_is_taken_back(ada, open_desk, monkeypatch):
+    monkeypatch.setattr("kgrade.desk.sitting.now", lambda: "2026-11-03T09:37:00Z")
+    desk = open_desk(ada)
+    for item in (ItemId("softmax", "s02"), S01, ItemId("scan", "s01"), ItemId("softmax")):
+        fill(sitting := desk.sit(item))
+        desk.save(sitting)
+    assert desk.take_back().item.id == ItemId("softmax")
+
+
 def test_what_moved_while_open_is_named_and_can_be_called_valid(ada, open_desk):
     desk = open_desk(ada)
     fill(sitting := desk.sit(S01))
