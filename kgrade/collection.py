@@ -20,7 +20,7 @@ from kgrade.harness.collect import collect
 from kgrade.harness.progress import Step
 from kgrade.harness.run import ItemSource, Machine
 from kgrade.records import codec
-from kgrade.records.evidence import STAGES, Evidence
+from kgrade.records.evidence import NOT_COLLECTED, STAGES, Evidence
 from kgrade.records.faults import BadRecord
 from kgrade.records.slugs import ItemId, is_slug
 from kgrade.records.task import Task
@@ -104,7 +104,7 @@ def collect_queue(
     """
     cancel = cancel or threading.Event()
     queue = _Queue(path)
-    wanted, skipped = queue.jobs(items, targets, again)
+    wanted, skipped = queue.jobs(items, targets, () if again else stages)
     for event in skipped:
         on_event(event)
     keep = queue.commit if commit else queue.write
@@ -136,6 +136,7 @@ def _run(
             )
         except Cancelled:
             return False
+        evidence = _joined(queue.standing(job), evidence, stages)
         keep(job, evidence, logs)
         on_event(Finished(job=job, evidence=evidence))
         return True
@@ -172,8 +173,10 @@ class _Queue:
         self._machines: dict[str | None, Machine] = {}
         self._turn = threading.Lock()
 
-    def jobs(self, items: Sequence[ItemId], targets: Sequence[str], again: bool) -> tuple[list[Job], list[Skipped]]:
-        """What is to be collected, and what is not and why."""
+    def jobs(
+        self, items: Sequence[ItemId], targets: Sequence[str], unless_fresh: Collection[str]
+    ) -> tuple[list[Job], list[Skipped]]:
+        """What is to be collected, and what is not and why: fresh evidence that has the stages `unless_fresh`."""
         every = list(self._every_item())
         for item in items:
             if item not in every:
@@ -186,17 +189,31 @@ class _Queue:
         for item in chosen:
             try:
                 task = self._task(item.task)
-                about = self._trees(item)
+                self._trees(item)
             except (BadRecord, GitError) as why:
                 sentence = str(why).splitlines()[0]
                 skipped.append(Skipped(item=item, target="", why=sentence, fault=True))
                 continue
             for target in _targets_of(task, item, targets):
-                if not again and self._is_fresh(item, target, about):
+                job = Job(item=item, target=target)
+                standing = self.standing(job)
+                if unless_fresh and standing is not None and _has(standing, unless_fresh):
                     skipped.append(Skipped(item=item, target=target, why="its evidence is fresh"))
                 else:
-                    wanted.append(Job(item=item, target=target))
+                    wanted.append(job)
         return wanted, skipped
+
+    def standing(self, job: Job) -> Evidence | None:
+        """The evidence that stands there, if it can be read and is about the bytes that stand there too."""
+        path = job.item.evidence_path(job.target)
+        if self.snapshot.entry(path) is None:
+            return None
+        try:
+            evidence = codec.decode(Evidence, self.snapshot.read(path), path)
+        except BadRecord:
+            return None
+        about = (evidence.inputs.task_tree, evidence.inputs.solution_tree)
+        return evidence if about == self._trees(job.item) else None
 
     def source(self, item: ItemId) -> ItemSource:
         """The item's bytes."""
@@ -231,9 +248,10 @@ class _Queue:
         path = job.item.evidence_path(job.target)
         folder = path.rpartition("/")[0]
         old = [entry.name for entry in self.snapshot.list(folder) if entry.name.startswith(f"{job.target}.")]
+        kept = {*logs, *_logs_of(evidence)}
         changes = [Change(path, codec.encode_json(evidence))]
         changes += [Change(f"{folder}/{name}", data) for name, data in logs.items()]
-        changes += [Change(f"{folder}/{name}", None) for name in old if name.endswith(".log") and name not in logs]
+        changes += [Change(f"{folder}/{name}", None) for name in old if name.endswith(".log") and name not in kept]
         states = " ".join(f"{stage} {evidence.state(stage)}" for stage in ("build", "check", "time"))
         message = f"evidence: {job.item} {job.target}: {states}\n\nItem: {job.item}\nTarget: {job.target}\n"
         with self._turn:
@@ -248,7 +266,7 @@ class _Queue:
         path = self.git.work_tree / job.item.evidence_path(job.target)
         path.parent.mkdir(parents=True, exist_ok=True)
         for old in path.parent.glob(f"{job.target}.*.log"):
-            if old.name not in logs:
+            if old.name not in {*logs, *_logs_of(evidence)}:
                 old.unlink()
         for name, data in logs.items():
             _replace(path.parent / name, data)
@@ -274,22 +292,29 @@ class _Queue:
             if entry.kind == "file" and not entry.fault
         }
 
-    def _is_fresh(self, item: ItemId, target: str, about: tuple[str, str | None]) -> bool:
-        path = item.evidence_path(target)
-        if self.snapshot.entry(path) is None:
-            return False
-        try:
-            evidence = codec.decode(Evidence, self.snapshot.read(path), path)
-        except BadRecord:
-            return False
-        return (evidence.inputs.task_tree, evidence.inputs.solution_tree) == about
-
 
 def _targets_of(task: Task, item: ItemId, asked: Sequence[str]) -> list[str]:
     """A task's own evidence needs no device; a submission's is for each target that it names, or that was asked for."""
     if item.submission is None:
         return ["cpu"] if not asked or "cpu" in asked else []
     return [target for target in task.targets if not asked or target in asked]
+
+
+def _has(evidence: Evidence, stages: Collection[str]) -> bool:
+    """Whether all of `stages` were collected, whatever came of them."""
+    return all(getattr(evidence.stages, stage).reason != NOT_COLLECTED for stage in stages)
+
+
+def _joined(standing: Evidence | None, found: Evidence, stages: Collection[str]) -> Evidence:
+    """`found`, with the stages that were not asked for as they stand in evidence on the same bytes."""
+    if standing is None:
+        return found
+    others = {name: getattr(standing.stages, name) for name in STAGES if name not in stages}
+    return msgspec.structs.replace(found, stages=msgspec.structs.replace(found.stages, **others))
+
+
+def _logs_of(evidence: Evidence) -> set[str]:
+    return {log for stage in STAGES if (log := getattr(evidence.stages, stage).log)}
 
 
 def _reporter(job: Job, on_event: Callable[[Event], None]) -> Callable[[Step], None]:

@@ -94,6 +94,17 @@ def test_changed_bytes_are_collected_anew_and_old_logs_go(repo):
     assert log not in repo.git("ls-tree", "-r", "--name-only", "HEAD").splitlines()
 
 
+def test_one_stage_anew_leaves_the_others_as_they_stand(repo):
+    gather(repo, "rows/s02", stages=("build", "check"))
+    gather(repo, "rows/s02", stages=("build",), again=True)
+    assert evidence_in(repo, "rows/s02").state("check") == "failed"
+    summary, _ = gather(repo, "rows/s02", stages=("build", "time"))
+    assert summary.finished == 1, "the time stage was not collected yet"
+    summary, _ = gather(repo, "rows/s02", stages=("build", "time"))
+    assert summary.finished == 0
+    assert evidence_in(repo, "rows/s02").state("check") == "failed"
+
+
 def test_a_broken_item_is_named_and_the_others_go_on(repo):
     repo.commit({"queue/other/task.yaml": "title: [\n", "queue/other/prompt.md": "x\n"})
     summary, events = gather(repo, stages=("build",))
