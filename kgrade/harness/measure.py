@@ -78,7 +78,7 @@ class Side:
         begin = time.perf_counter_ns()
         claimed = worker.repeat(self.name, CASE_BOX_S)
         taken = (time.perf_counter_ns() - begin) / 1000
-        self.claimed_us += claimed
+        self.claimed_us.append(statistics.fmean(claimed) if claimed else 0.0)
         return max(taken - self.empty_us, 0.0) / self.calls
 
     def attempt(self, arguments: Sequence[Argument], *, first: bool) -> None:
