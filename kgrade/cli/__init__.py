@@ -14,7 +14,7 @@ import click
 import kgrade
 from kgrade.cli import failures
 
-COMMANDS = ("demo", "init", "list", "next", "show", "save", "check", "collect", "feedback", "doctor")
+COMMANDS = ("demo", "init", "list", "next", "show", "save", "check", "collect", "audit-code", "feedback", "doctor")
 _OWN_OPTIONS = ("--help", "--version")
 
 
@@ -29,7 +29,7 @@ class Commands(click.Group):
         """Import and return the command `cmd_name`."""
         if cmd_name not in (*COMMANDS, "open"):
             return None
-        command: click.Command = importlib.import_module(f"kgrade.cli.{cmd_name}").command
+        command: click.Command = importlib.import_module(f"kgrade.cli.{cmd_name.replace('-', '_')}").command
         return command
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:

@@ -115,7 +115,7 @@ def test_the_check_names_no_registry_and_no_machine() -> None:
 
 def test_every_command_is_on_the_page_and_nothing_else() -> None:
     fenced = "".join(re.findall(r"^```.*?^```", README, re.MULTILINE | re.DOTALL))
-    named = set(re.findall(r"`kgrade ([a-z]+)", README)) | set(re.findall(r"^kgrade ([a-z]+)", fenced, re.MULTILINE))
+    named = set(re.findall(r"`kgrade ([a-z-]+)", README)) | set(re.findall(r"^kgrade ([a-z-]+)", fenced, re.MULTILINE))
     assert named == set(COMMANDS)
 
 

@@ -1,0 +1,371 @@
+"""Calls in Python host code: the submission's own functions, classes and kernels; `library.py` has the rest."""
+
+from __future__ import annotations
+
+import ast
+from dataclasses import dataclass, field
+
+from kgrade.harness.integrity import attributes, expressions, kernels, libraries, statements, vocabulary
+from kgrade.harness.integrity.model import NOTHING
+from kgrade.harness.integrity.values import (
+    ANY,
+    MOST_DEPTH,
+    MOST_SUMMARIES,
+    UNKNOWN,
+    Frame,
+    Function,
+    Scope,
+    Value,
+    Walk,
+    derived,
+    merge,
+    place,
+)
+
+
+@dataclass(slots=True)
+class Arguments:
+    """The values of one call, by position and by name."""
+
+    values: list[Value] = field(default_factory=list)
+    named: dict[str, Value] = field(default_factory=dict)
+
+    def all(self) -> list[Value]:
+        """Every value, however it is passed."""
+        return [*self.values, *self.named.values()]
+
+    def first(self, name: str = "") -> Value:
+        """The first argument, or the one called `name`."""
+        return self.values[0] if self.values else self.named.get(name, ANY)
+
+    def shifted(self, front: Value) -> Arguments:
+        """These arguments after `front`."""
+        return Arguments([front, *self.values], self.named)
+
+
+def call(walk: Walk, frame: Frame, node: ast.Call) -> Value:
+    """What a call may return, and everything it does on the way."""
+    function = expressions.evaluate(walk, frame, node.func)
+    arguments = Arguments()
+    for each in node.args:
+        value = expressions.evaluate(walk, frame, each)
+        if isinstance(each, ast.Starred):
+            arguments.values.extend(
+                value.items if value.items is not None else [expressions.element(walk, frame, value)] * 3
+            )
+        else:
+            arguments.values.append(value)
+    for keyword in node.keywords:
+        value = expressions.evaluate(walk, frame, keyword.value)
+        arguments.named[keyword.arg or "**"] = value
+    return invoke(walk, frame, node, function, arguments)
+
+
+def invoke(walk: Walk, frame: Frame, node: ast.AST, function: Value, arguments: Arguments) -> Value:
+    """Call whatever `function` may be."""
+    if not function.names:
+        for value in arguments.all():
+            frame.written.update(value.buffers)
+        return derived(function, *arguments.all())
+    found = [_one(walk, frame, node, name, function, arguments) for name in sorted(function.names)[:12]]
+    return merge(*found)
+
+
+def _one(walk: Walk, frame: Frame, node: ast.AST, name: str, function: Value, arguments: Arguments) -> Value:
+    kind, _, rest = name.partition(":")
+    if kind == "def":
+        return _own(walk, frame, node, rest, arguments)
+    if kind == "bound":
+        key, _, owner = rest.partition("|")
+        return _own(walk, frame, node, key, arguments.shifted(Value(frozenset({owner}))))
+    if kind == "class":
+        return instantiate(walk, frame, node, rest, arguments)
+    if kind == "obj":
+        return _call_object(walk, frame, node, name, arguments)
+    if kind == "apply":
+        return _apply(walk, frame, node, rest, arguments)
+    if kind == "subscript":
+        return Value(frozenset({"launcher:" + rest.partition("|")[0]}))
+    if kind in ("launcher", "pallas"):
+        return launch(walk, frame, node, rest.partition("|")[0], arguments, returns=kind == "pallas")
+    if kind == "ext":
+        return _extension(walk, frame, node, rest, arguments)
+    if kind == "boxmethod":
+        return _box_method(walk, frame, node, rest, arguments)
+    if kind == "graph":
+        return _graph(walk, frame, node, rest, arguments)
+    if kind == "method":
+        receiver = arguments.first()
+        return libraries.method(walk, frame, node, rest, receiver, Arguments(arguments.values[1:], arguments.named))
+    return libraries.call(walk, frame, node, name, function, arguments)
+
+
+def _own(walk: Walk, frame: Frame, node: ast.AST, key: str, arguments: Arguments) -> Value:
+    function = walk.functions.get(key)
+    if function is None:
+        return ANY
+    if function.jit is not None:
+        return launch(walk, frame, node, key, arguments, returns=True)
+    value = run(walk, frame, function, arguments)
+    if function.kept and not frame.setup:
+        tensors = [each for each in arguments.all() if each.tensor]
+        if tensors and value.tensor:
+            token = f"stored:{key}:lru_cache"
+            walk.keys[token] = frozenset({"pointer"})
+            walk.live_stores.add(token)
+            return Value(value.names, value.tags | {token})
+    return value
+
+
+def run(walk: Walk, frame: Frame, function: Function, arguments: Arguments) -> Value:
+    """Read the body of one of the submission's functions with these arguments; a summary is kept of each reading."""
+    shape = tuple(
+        (value.names, value.tags, value.const if isinstance(value.const, str | int | None) else "")
+        for value in arguments.all()[:16]
+    )
+    summary = (function.key, frame.live, frame.setup, frame.graph, shape, frame.guards, tuple(arguments.named))
+    if summary in walk.summaries:
+        value, written = walk.summaries[summary]
+        frame.written |= written
+        return value
+    full = walk.counts[function.key] >= MOST_SUMMARIES * (1 + frame.live)
+    if function.key in walk.running or full or walk.depth > MOST_DEPTH - 20:
+        return derived(*arguments.all())
+    walk.running.add(function.key)
+    walk.visited.add(function.key)
+    walk.counts[function.key] += 1
+    walk.depth += 4
+    try:
+        value, written = _read(walk, frame, function, arguments)
+    finally:
+        walk.depth -= 4
+        walk.running.discard(function.key)
+    walk.summaries[summary] = (value, written)
+    frame.written |= written
+    return value
+
+
+def _read(walk: Walk, frame: Frame, function: Function, arguments: Arguments) -> tuple[Value, set[str]]:
+    # Functions made inside are told apart by the reading that makes them: a decorator's wrapper knows what it wraps.
+    scope = Scope(function.path, function.scope, function.owner, reading=f"@{walk.counts[function.key]}")
+    inner = Frame(scope, frame.live, frame.setup, frame.guards, dict(frame.branch_tags), set(frame.written))
+    inner.graph = frame.graph
+    parameters(walk, inner, function.node.args, arguments)
+    if isinstance(function.node, ast.Lambda):
+        return expressions.evaluate(walk, inner, function.node.body), inner.written
+    if not statements.execute(walk, inner, function.node.body):
+        inner.exits.append(inner.written)
+    written = set.intersection(*inner.exits) if inner.exits else inner.written
+    return merge(*inner.returns), written
+
+
+def parameters(walk: Walk, frame: Frame, spec: ast.arguments, arguments: Arguments) -> None:
+    """Bind `arguments` to the parameters that `spec` declares."""
+    names = [each.arg for each in (*spec.posonlyargs, *spec.args)]
+    bound = dict(zip(names, arguments.values, strict=False))
+    bound |= {name: value for name, value in arguments.named.items() if name != "**"}
+    spread = arguments.named.get("**")
+    defaults = dict(zip(names[len(names) - len(spec.defaults) :], spec.defaults, strict=True))
+    defaults |= {each.arg: default for each, default in zip(spec.kwonlyargs, spec.kw_defaults) if default is not None}
+    for name in (*names, *(each.arg for each in spec.kwonlyargs)):
+        value = bound.pop(name, None)
+        if value is None and spread is not None:
+            value = expressions.element(walk, frame, spread)
+        if value is None and name in defaults:
+            value = _default(walk, frame, defaults[name])
+        frame.scope.variables[name] = value or ANY
+    if spec.vararg:
+        rest = tuple(arguments.values[len(names) :])
+        frame.scope.variables[spec.vararg.arg] = Value(tags=merge(*rest).tags, items=rest)
+    if spec.kwarg:
+        rest = tuple(bound.values())
+        box = f"box:{frame.scope.path}:{spec.kwarg.lineno}:{spec.kwarg.col_offset}"
+        walk.boxes[box] = merge(*rest)
+        frame.scope.variables[spec.kwarg.arg] = Value(frozenset({box}), merge(*rest).tags)
+
+
+def _default(walk: Walk, frame: Frame, node: ast.expr) -> Value:
+    value = expressions.evaluate(walk, Frame(frame.scope.parent or frame.scope, frame.live, True), node)
+    walk.persistent.update(name for name in value.names if name.startswith("box:"))
+    return value
+
+
+def instantiate(walk: Walk, frame: Frame, node: ast.AST, key: str, arguments: Arguments) -> Value:
+    """Make an object of one of the submission's classes."""
+    found = walk.classes.get(key)
+    value = Value(frozenset({"obj:" + key}))
+    if found is None:
+        return ANY
+    made = attributes.member(walk, frame, "obj:" + key, "__new__")
+    for name in made.names:
+        if name.startswith(("bound:", "def:")):
+            returned = _one(
+                walk,
+                frame,
+                node,
+                "def:" + name.partition(":")[2].partition("|")[0],
+                made,
+                arguments.shifted(Value(frozenset({"class:" + key}))),
+            )
+            value = merge(value, returned)
+    maker = attributes.member(walk, frame, "obj:" + key, "__init__")
+    inner = Frame(frame.scope, frame.live, frame.setup, frame.guards, frame.branch_tags, set(frame.written))
+    for name in maker.names:
+        if name.startswith("bound:"):
+            _one(walk, inner, node, name, maker, arguments)
+    tags = frozenset({"subclass:" + found.name}) if found.bases & {"torch.Tensor", "numpy.ndarray"} else NOTHING
+    fields = [expressions.element(walk, frame, each) for each in arguments.all() if each.tensor and tags]
+    return Value(value.names, value.tags | tags | derived(*fields).tags)
+
+
+def _call_object(walk: Walk, frame: Frame, node: ast.AST, name: str, arguments: Arguments) -> Value:
+    for attr in ("__call__", "forward"):
+        method = attributes.member(walk, frame, name, attr)
+        if method.names:
+            return invoke(walk, frame, node, method, arguments)
+    return derived(*arguments.all())
+
+
+def _apply(walk: Walk, frame: Frame, node: ast.AST, key: str, arguments: Arguments) -> Value:
+    """`Function.apply`: forward now, backward when gradients are asked for."""
+    scope = walk.classes[key].scope
+    context = Value(frozenset({"context"}))
+    for step in ("backward", "forward"):
+        method = scope.variables.get(step, ANY)
+        for name in method.names:
+            function = walk.functions.get(name[4:])
+            if function is not None:
+                value = run(walk, frame, function, arguments.shifted(context))
+    return value if scope.variables.get("forward") else ANY
+
+
+def launch(walk: Walk, frame: Frame, node: ast.AST, key: str, arguments: Arguments, *, returns: bool = False) -> Value:
+    """A kernel of the submission runs: the buffers handed to it are filled with what it makes of the others."""
+    walk.note(frame, "launch", key, node, frozenset().union(*(value.tags for value in arguments.all())))
+    if key not in walk.functions:
+        return fill(walk, frame, node, arguments, returns=returns)
+    walk.kernel(walk.functions[key])
+    before = set(frame.written)
+    stored = kernels.stored(walk.functions[key], arguments)
+    result = fill(walk, frame, node, arguments, returns=returns)
+    if stored is not None:
+        # Inputs that the kernel only reads are not its results.
+        frame.written -= {token for token in frame.written - before if token.startswith("in:") and token not in stored}
+        written = frozenset(token for token in stored if token.startswith("in:"))
+        if written:
+            walk.note(frame, "mutation", "a kernel's store", node, written)
+    return result
+
+
+def fill(walk: Walk, frame: Frame, node: ast.AST, arguments: Arguments, *, returns: bool) -> Value:
+    """Mark every buffer among `arguments` as written by a kernel, with what flows into it."""
+    into: set[str] = set()
+    tokens: set[str] = set()
+    for value in arguments.all():
+        values = value.items or (value,)
+        for each in values:
+            tokens |= each.buffers
+            into |= {tag for tag in each.tags if tag.startswith(("lib:", "op:"))}
+            into |= {tag for token in each.identity for tag in walk.contents[token] if tag.startswith("lib:")}
+    for token in tokens:
+        if not token.startswith("in:"):
+            walk.contents[token] |= frozenset(into) | {"computed"}
+    frame.written |= tokens
+    if frame.graph is not None:
+        walk.note(frame, "capture", frame.graph + ":launch", node)
+    if not returns:
+        return ANY
+    fresh = f"alloc:{place(frame.scope, node)}:kernel"
+    frame.written.add(fresh)
+    walk.contents[fresh] |= frozenset(into) | {"computed"}
+    return Value(tags=frozenset({fresh}))
+
+
+def _extension(walk: Walk, frame: Frame, node: ast.AST, rest: str, arguments: Arguments) -> Value:
+    key, _, attr = rest.partition("|")
+    walk.note(frame, "launch", f"ext:{key}|{attr}", node)
+    if attr.startswith(("get_function", "get_global")):
+        return Value(frozenset({f"ext:{key}|{arguments.first().const}"}))
+    return fill(walk, frame, node, arguments, returns=True)
+
+
+def _box_method(walk: Walk, frame: Frame, node: ast.AST, rest: str, arguments: Arguments) -> Value:
+    box, _, attr = rest.rpartition("|")
+    owner = Value(frozenset({box}))
+    if attr in ("get", "pop", "setdefault", "__getitem__", "popitem"):
+        key = arguments.first()
+        walk.keys["stored:" + box] |= key.tags
+        value = expressions.element(walk, frame, owner)
+        if len(arguments.values) > 1:
+            if attr == "setdefault":
+                attributes.set_element(walk, frame, owner, key, arguments.values[1], node)
+            value = merge(value, arguments.values[1])
+        return value
+    if attr in ("append", "add", "update", "extend", "insert", "appendleft", "__setitem__"):
+        if attr in ("append", "add") and box in walk.persistent and not frame.setup:
+            walk.counters.add(box)
+        for value in arguments.values[-1:]:
+            attributes.set_element(walk, frame, owner, arguments.first(), value, node)
+        return ANY
+    if attr in ("values", "items", "copy", "keys"):
+        return owner
+    return derived(*arguments.all())
+
+
+def _graph(walk: Walk, frame: Frame, node: ast.AST, rest: str, arguments: Arguments) -> Value:
+    key, _, attr = rest.partition("|")
+    graph = "graph:" + key
+    if attr == "capture_begin":
+        frame.graph = graph
+        walk.note(frame, "capture", graph, node)
+    elif attr == "capture_end":
+        frame.graph = None
+    elif attr == "replay":
+        walk.note(frame, "replay", graph, node)
+        frame.written |= {token for token in walk.live_stores if token.startswith("stored:")} | set(walk.contents)
+    return ANY
+
+
+def decorate(walk: Walk, frame: Frame, node: ast.expr, value: Value, function: Function) -> Value:
+    """What `value` becomes under a decorator."""
+    decorator = expressions.evaluate(walk, frame, node)
+    texts = decorator.names | {"@" + each for each in decorator.tags if each.startswith("made:")}
+    if texts & {"builtins.staticmethod", "builtins.classmethod"}:
+        function.static = "builtins.staticmethod" in texts
+        return value
+    if texts & {"builtins.property", "functools.cached_property"} or "setter" in expressions.dotted_text(node):
+        return value
+    made = invoke(walk, frame, node, decorator, Arguments([value])) if decorator.names else value
+    if function.jit is not None or not made.names:
+        return value
+    return made
+
+
+def library(walk: Walk, frame: Frame, node: ast.AST, name: str, values: list[Value]) -> Value:
+    """A library computes `name` from `values`."""
+    return libraries.compute(walk, frame, node, name, values)
+
+
+def jit(walk: Walk, value: Value, language: str) -> Value:
+    """Make a kernel of each function that `value` may be."""
+    for name in value.names:
+        function = walk.functions.get(name.partition(":")[2].partition("|")[0])
+        if function is not None and name.startswith(("def:", "bound:")):
+            function.jit = function.jit or language
+            walk.kernel(function)
+    return value
+
+
+def kernel_of(name: str) -> str | None:
+    """The language of a decorator or call that makes kernels, by its canonical name."""
+    if name in vocabulary.NKI_JITS:
+        return "nki"
+    return "triton" if name in vocabulary.JITS else None
+
+
+def constant_text(value: Value) -> list[str]:
+    """The strings that `value` holds."""
+    found = [value.const] if isinstance(value.const, str) else []
+    for item in value.items or ():
+        found += constant_text(item)
+    return found if value.const is not UNKNOWN or value.items else []

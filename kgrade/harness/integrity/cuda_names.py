@@ -1,0 +1,63 @@
+"""What names in CUDA C++ mean: libraries, launches, streams, and calls that have a name of their own in Python."""
+
+from __future__ import annotations
+
+import re
+
+LIBRARY = re.compile(
+    r"^(cublas\w*|cudnn\w*|cusparse\w*|cufft\w*|cusolver\w*|cutensor\w*|nvinfer\w*|hipblas\w*|rocblas\w*|miopen\w*)"
+)
+SPACES = {"at": "torch", "torch": "torch", "cub": "cub", "thrust": "thrust", "cutlass": "cutlass", "hipcub": "cub"}
+TENSOR_MATHS = {
+    "matmul",
+    "mm",
+    "bmm",
+    "addmm",
+    "softmax",
+    "linear",
+    "sort",
+    "topk",
+    "cumsum",
+    "log_softmax",
+    "layer_norm",
+}
+CALLS = {
+    "system": "os.system", "popen": "os.popen", "fork": "os.fork", "dlopen": "native.dlopen", "dlsym": "native.dlopen",
+    "mprotect": "native.mprotect", "ptrace": "native.ptrace", "getenv": "os.getenv", "fopen": "native.fopen",
+    "_exit": "os._exit",
+    "exit": "sys.exit", "abort": "os.abort", "dup2": "os.dup2", "pthread_create": "threading.Thread",
+    "atexit": "atexit.register",
+    "std::thread": "threading.Thread", "std::async": "threading.Thread", "socket": "socket.socket",
+    "std::getenv": "os.getenv",
+    "process_vm_writev": "native.ptrace", "process_vm_readv": "native.ptrace",
+    "setDefaultDtype": "torch.set_default_dtype",
+    "cudaLaunchHostFunc": "threading.Thread", "std::system": "os.system", "secure_getenv": "os.getenv",
+    "std::exit": "sys.exit", "std::abort": "os.abort", "manual_seed": "torch.manual_seed",
+}  # fmt: skip
+PERSISTING = re.compile(
+    r"\b(cudaAccessPropertyPersisting|accessPolicyWindow|cudaLimitPersistingL2CacheSize|cudaStreamAttributeAccessPolicyWindow)\b"
+)
+HALF = re.compile(
+    r"^(const\s+)?(__half2?|half2?|at::Half|c10::Half|__nv_bfloat162?|__nv_bfloat16|nv_bfloat16|_Float16)$"
+)
+WAITS = {
+    "cudaStreamWaitEvent",
+    "cudaStreamSynchronize",
+    "cudaDeviceSynchronize",
+    "cudaEventSynchronize",
+    "hipStreamSynchronize",
+}
+STREAMS = {
+    "cudaStreamCreate",
+    "cudaStreamCreateWithFlags",
+    "cudaStreamCreateWithPriority",
+    "hipStreamCreate",
+    "getStreamFromPool",
+}
+LAUNCHERS = {
+    "cudaLaunchKernel",
+    "cudaLaunchKernelEx",
+    "cudaLaunchKernelExC",
+    "cudaLaunchCooperativeKernel",
+    "cuLaunchKernel",
+}

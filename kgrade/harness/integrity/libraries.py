@@ -1,0 +1,443 @@
+"""Calls of libraries and builtins in Python host code: what comes out, and which facts they leave."""
+
+from __future__ import annotations
+
+import ast
+import base64
+from typing import TYPE_CHECKING
+
+from kgrade.harness.integrity import attributes, calls, expressions, statements, vocabulary
+from kgrade.harness.integrity.model import NOTHING
+from kgrade.harness.integrity.values import ANY, UNKNOWN, Frame, Value, Walk, derived, merge, place
+
+if TYPE_CHECKING:
+    from kgrade.harness.integrity.calls import Arguments
+
+_MOST_EXECUTED = 200_000
+_PURE = ("builtins.", "math.", "operator.", "functools.", "itertools.", "typing.", "dataclasses.", "os.path.",
+         "collections.", "warnings.", "logging.", "json.", "re.", "string.", "textwrap.", "enum.", "abc.",
+         "copy.")  # fmt: skip
+
+
+def call(walk: Walk, frame: Frame, node: ast.AST, name: str, function: Value, arguments: Arguments) -> Value:
+    """What the library call `name` returns."""
+    for prefix, reader in _READERS.items():
+        if name == prefix:
+            return reader(walk, frame, node, name, arguments)
+    if name.startswith("tensor."):
+        receiver = Value(tags=function.tags)
+        values = arguments
+        if not function.tags and arguments.values:
+            receiver = arguments.values[0]
+            values = calls.Arguments(arguments.values[1:], arguments.named)
+        return method(walk, frame, node, name[7:], receiver, values)
+    if name.startswith("layer:"):
+        return compute(walk, frame, node, name[6:], [*arguments.all(), Value(tags=frozenset({"from:parameter"}))])
+    language = calls.kernel_of(name)
+    if language is not None or name in ("triton.autotune", "triton.heuristics"):
+        given = arguments.first("fn")
+        if any(each.startswith(("def:", "bound:")) for each in given.names):
+            return calls.jit(walk, given, language or "triton")
+        return Value(frozenset({name}))
+    if name in vocabulary.PALLAS_CALLS:
+        return _pallas(walk, frame, arguments)
+    if name in vocabulary.BUILDERS:
+        return _built(walk, frame, node, name, arguments)
+    about = frozenset().union(*(value.tags for value in arguments.all())) if arguments.all() else NOTHING
+    texts = [text for value in arguments.all() for text in calls.constant_text(value)]
+    texts += [tag[5:] for tag in sorted(function.tags | about) if tag.startswith("path:")]
+    walk.note(frame, "call", name, node, about, detail=" ".join(texts)[:300])
+    if name in vocabulary.COMPILERS:
+        given = arguments.first()
+        return Value(given.names or frozenset({name}), given.tags | {"compiled"})
+    if name in vocabulary.GLOBAL_STATE:
+        walk.note(frame, "state", name, node, detail=" ".join(texts)[:40])
+    return _result(walk, frame, node, name, function, arguments)
+
+
+def _result(walk: Walk, frame: Frame, node: ast.AST, name: str, function: Value, arguments: Arguments) -> Value:
+    last = name.rpartition(".")[2]
+    source = _source(name)
+    if source:
+        about = {source} | (function.tags & {"caller", "environment"})
+        about |= {f"env:{value.const}" for value in arguments.values[:1] if source == "environment"}
+        return Value(frozenset({name + "()"}), frozenset(about), _decoded(name, arguments))
+    if name in ("torch.cuda.CUDAGraph", "torch.cuda.graphs.CUDAGraph"):
+        return Value(frozenset({"graph:" + place(frame.scope, node)}))
+    if name in ("torch.cuda.graph", "torch.cuda.graphs.graph"):
+        return Value(arguments.first("cuda_graph").names)
+    if name == "torch.cuda.make_graphed_callables":
+        return arguments.first()
+    if name.startswith(("torch.", "jax.", "numpy.", "cupy.", "optax.", "scipy.", "reference")):
+        return _array(walk, frame, node, name, last, arguments)
+    if name in ("pathlib.Path", "pathlib.PurePath", "pathlib.Path().with_name", "pathlib.Path().joinpath"):
+        texts = {f"path:{text}" for value in arguments.all() for text in calls.constant_text(value)}
+        return Value(frozenset({"pathlib.Path()"}), function.tags | texts)
+    if name in ("pathlib.Path().resolve", "pathlib.Path().absolute"):
+        return Value(frozenset({"pathlib.Path()"}), function.tags)
+    if name.startswith(_PURE):
+        return Value(tags=derived(*arguments.all()).tags | function.tags)
+    if any(name == package or name.startswith(package + ".") for package in vocabulary.KERNEL_PACKAGES):
+        return compute(walk, frame, node, name, arguments.all())
+    for value in arguments.all():
+        frame.written.update(value.buffers)
+    called = frozenset({name + "()"}) if name.count(".") < 6 else NOTHING
+    return Value(called, derived(*arguments.all()).tags | function.tags)
+
+
+def _decoded(name: str, arguments: Arguments) -> object:
+    """What a constant in base64 says; anything else stays unknown."""
+    text = arguments.first("s").const
+    if name.startswith("base64.") and "64" in name and isinstance(text, str | bytes) and len(text) < _MOST_EXECUTED:
+        try:
+            return base64.b64decode(text)
+        except ValueError:
+            return UNKNOWN
+    return UNKNOWN
+
+
+def _source(name: str) -> str:
+    if name in vocabulary.CALLERS:
+        return "caller"
+    if name in ("os.getenv", "os.environ.get", "os.environ.setdefault"):
+        return "environment"
+    if name.startswith("time.") or name.endswith("elapsed_time"):
+        return "time"
+    if name in vocabulary.LOADERS:
+        return "file"
+    if name in vocabulary.DECODERS:
+        return "decoded"
+    return ""
+
+
+def _array(walk: Walk, frame: Frame, node: ast.AST, name: str, last: str, arguments: Arguments) -> Value:
+    values = arguments.all()
+    here = place(frame.scope, node)
+    if name.startswith(
+        (
+            "torch.cuda.",
+            "torch.backends",
+            "torch.utils",
+            "torch.library",
+            "torch.version",
+            "torch.finfo",
+            "torch.iinfo",
+            "torch.autograd.graph",
+        )
+    ):
+        return Value(frozenset({name + "()"}), NOTHING)
+    if last in vocabulary.ALLOCATE_EMPTY:
+        return Value(tags=frozenset({f"alloc:{here}:empty"}))
+    if last in vocabulary.ALLOCATE_CONSTANT:
+        nan = any(value.const != value.const or "nan" in {n[-3:] for n in value.names} for value in values)
+        return Value(tags=frozenset({f"alloc:{here}:{'nan' if nan else 'constant'}"}))
+    if last in vocabulary.RANDOM:
+        return Value(tags=frozenset({f"op:{here}", "random"}))
+    if last in ("is_tensor", "is_floating_point"):
+        return Value(
+            tags=frozenset({"dtype"}), const=True if last == "is_tensor" and arguments.first().tensor else UNKNOWN
+        )
+    if last in vocabulary.VIEWS and arguments.values:
+        return Value(tags=arguments.values[0].tags)
+    if last in ("as_tensor", "asarray", "tensor", "array", "from_numpy", "from_dlpack"):
+        return Value(tags=derived(*values).tags | {f"op:{here}"})
+    if last in ("device", "dtype", "Size", "ShapeDtypeStruct", "Generator", "no_grad", "inference_mode", "enable_grad"):
+        return Value(
+            frozenset({name + "()"}), frozenset(tag for tag in derived(*values).tags if tag in ("shape", "dtype"))
+        )
+    if last == "as_subclass" or last in ("_make_subclass", "_make_wrapper_subclass"):
+        walk.note(frame, "subclass", name, node)
+        return Value(tags=frozenset({"subclass:made"}) | arguments.first().tags)
+    if last in ("Parameter", "Buffer"):
+        return Value(tags=frozenset({"parameter"}))
+    if last[:1].isupper() and ".nn." in name:
+        return Value(frozenset({"layer:" + name}).union(*(value.names for value in values)), NOTHING)
+    if last in vocabulary.DATA_TESTS and any(value.tensor for value in values):
+        return Value(tags=derived(*values).tags | ({"data"} if last in ("equal", "allclose") else NOTHING))
+    return compute(walk, frame, node, name, values, arguments.named.get("out"))
+
+
+def compute(walk: Walk, frame: Frame, node: ast.AST, name: str, values: list[Value], out: Value | None = None) -> Value:
+    """A library computes on tensors: a fact, and a token that shows where its result flows."""
+    family = vocabulary.family(name)
+    if not any(value.tensor for value in values) and family is None and not name.startswith("reference"):
+        return derived(*values)
+    package = name.partition(".")[0] in (*vocabulary.KERNEL_PACKAGES, "reference")
+    token = f"{'lib' if family or package else 'op'}:{place(frame.scope, node)}"
+    about = frozenset().union(*(value.tags for value in values)) if values else NOTHING
+    walk.note(frame, "call", name, node, about | {"compute"}, detail=token)
+    result = derived(*values, extra=frozenset({token}))
+    if out is not None:
+        attributes.write(walk, frame, out, result, node, "out")
+        return out
+    return result
+
+
+def method(walk: Walk, frame: Frame, node: ast.AST, name: str, receiver: Value, arguments: Arguments) -> Value:
+    """A method of a tensor, or of something that may be one."""
+    values = [receiver, *arguments.all()]
+    if name in vocabulary.POINTERS:
+        return Value(tags=frozenset({vocabulary.POINTERS[name]} | {"at:" + token for token in receiver.identity}))
+    if name in vocabulary.SHAPES:
+        return Value(frozenset({"shape.of"}), frozenset({"shape"}))
+    if name in vocabulary.KINDS and not arguments.values:
+        return Value(frozenset({"tensor." + name}), frozenset({vocabulary.KINDS[name]}))
+    if not receiver.tensor:
+        if name == "decode" and isinstance(receiver.const, bytes):
+            return Value(tags=receiver.tags, const=receiver.const.decode("utf-8", "replace"))
+        if name in vocabulary.WAITS:
+            walk.note(frame, "call", "tensor." + name, node)
+        return Value(tags=derived(*values).tags)
+    if name in vocabulary.READS:
+        sampled = {"sampled"} if "sample" in receiver.tags else set()
+        kept = frozenset(tag for tag in receiver.tags if tag.startswith(("stored:", "lib:")))
+        which = frozenset("data:" + tag[3:] for tag in receiver.tags if tag.startswith("in:"))
+        return Value(frozenset(), kept | {"data"} | which | sampled | ({"from:in"} if name == "numpy" else set()))
+    if name == "to" or name in vocabulary.LOW_PRECISION or name in ("float", "double", "type", "astype", "int"):
+        return _cast(walk, frame, node, name, receiver, arguments)
+    if name in vocabulary.VIEWS:
+        return Value(tags=receiver.tags)
+    if name in vocabulary.ARITHMETIC_INPLACE:
+        return _inplace(walk, frame, node, name, receiver, arguments)
+    if name.startswith("new_"):
+        return _array(walk, frame, node, "torch." + name, name, arguments)
+    if name == "as_subclass":
+        walk.note(frame, "subclass", "as_subclass", node)
+        return Value(tags=receiver.tags | {"subclass:made"})
+    if name == "__setattr__" and isinstance(arguments.first().const, str):
+        attributes.set_attribute(walk, frame, receiver, arguments.first().const, arguments.values[-1], node)
+        return ANY
+    return compute(walk, frame, node, "tensor." + name, values)
+
+
+def _cast(walk: Walk, frame: Frame, node: ast.AST, name: str, receiver: Value, arguments: Arguments) -> Value:
+    wanted = [name, *(each.rpartition(".")[2] for value in arguments.all() for each in value.names)]
+    low = [vocabulary.LOW_PRECISION[each] for each in wanted if each in vocabulary.LOW_PRECISION]
+    if low and any(tag.startswith(("in:", "from:in")) for tag in receiver.tags):
+        walk.note(frame, "cast", low[0], node, receiver.tags, "host")
+    # `to` may return the tensor itself.
+    return Value(tags=receiver.tags | derived(receiver).tags)
+
+
+def _inplace(walk: Walk, frame: Frame, node: ast.AST, name: str, receiver: Value, arguments: Arguments) -> Value:
+    walk.note(frame, "call", "tensor." + name, node, receiver.tags)
+    value = derived(*arguments.all())
+    if name == "copy_":
+        given = arguments.first()
+        if any(tag.startswith(("in:", "from:in")) for tag in given.tags):
+            walk.note(frame, "call", "copy-in", node)
+        value = given
+    attributes.write(walk, frame, receiver, value, node, name)
+    return receiver
+
+
+def _pallas(walk: Walk, frame: Frame, arguments: Arguments) -> Value:
+    given = arguments.first("kernel")
+    found = calls.jit(walk, given, "pallas")
+    names = frozenset("pallas:" + name.partition(":")[2].partition("|")[0] for name in found.names if ":" in name)
+    return Value(names or frozenset({"pallas:unknown"}))
+
+
+def _built(walk: Walk, frame: Frame, node: ast.AST, name: str, arguments: Arguments) -> Value:
+    """Native code is compiled from text or from files of the submission."""
+    key = place(frame.scope, node)
+    texts = [text for value in arguments.all() for text in calls.constant_text(value)]
+    walk.extensions.setdefault(key, []).extend(text for text in texts if text not in walk.extensions.get(key, []))
+    unread = not any("{" in text or text.endswith((".cu", ".cpp")) for text in texts)
+    walk.note(frame, "code", name, node, detail="unread" if unread else "")
+    return Value(frozenset({f"ext:{key}|"}))
+
+
+def _getattr(walk: Walk, frame: Frame, node: ast.AST, name: str, arguments: Arguments) -> Value:
+    if len(arguments.values) < 2:
+        return ANY
+    owner, wanted = arguments.values[:2]
+    if isinstance(wanted.const, str):
+        found = attributes.get_attribute(walk, frame, owner, wanted.const, node)
+        return (
+            merge(found, arguments.values[2]) if len(arguments.values) > 2 and "def:" in "".join(owner.names) else found
+        )
+    libraries = [each for each in owner.names if each.partition(".")[0] in ("torch", "jax", "builtins", "os", "sys")]
+    if libraries:
+        walk.note(frame, "code", "getattr", node, owner.names | wanted.tags, "computed")
+    return Value(frozenset(each + ".?" for each in libraries), owner.tags)
+
+
+def _setattr(walk: Walk, frame: Frame, node: ast.AST, name: str, arguments: Arguments) -> Value:
+    values = arguments.values
+    if len(values) == 3:
+        attr = values[1].const if isinstance(values[1].const, str) else "?"
+        attributes.set_attribute(walk, frame, values[0], attr, values[2], node)
+    return ANY
+
+
+def _execute(walk: Walk, frame: Frame, node: ast.AST, name: str, arguments: Arguments) -> Value:
+    given = arguments.first()
+    text = given.const.decode("utf-8", "replace") if isinstance(given.const, bytes) else given.const
+    if isinstance(text, str) and len(text) < _MOST_EXECUTED and name != "builtins.compile":
+        walk.note(frame, "code", name, node, given.tags, "readable")
+        return _read_text(walk, frame, node, text, evaluated=name == "builtins.eval")
+    if name == "builtins.compile":
+        return Value(given.names, given.tags, given.const)
+    readable = "template" in given.tags or "source" in given.tags
+    walk.note(frame, "code", name, node, given.tags, "template" if readable else "unread")
+    return ANY
+
+
+def _read_text(walk: Walk, frame: Frame, node: ast.AST, text: str, *, evaluated: bool) -> Value:
+    try:
+        tree = ast.parse(text)
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return ANY
+    line = getattr(node, "lineno", 1)
+    for inner in ast.walk(tree):
+        walk.step()
+        if hasattr(inner, "lineno"):
+            inner.lineno = line
+    if evaluated and tree.body and isinstance(tree.body[0], ast.Expr):
+        return expressions.evaluate(walk, frame, tree.body[0].value)
+    statements.execute(walk, frame, tree.body)
+    return ANY
+
+
+def _import(walk: Walk, frame: Frame, node: ast.AST, name: str, arguments: Arguments) -> Value:
+    given = arguments.first("name").const
+    if not isinstance(given, str):
+        walk.note(frame, "code", name, node, detail="computed")
+        return ANY
+    module = attributes.module(walk, frame, given.lstrip("."), node)
+    if name == "builtins.__import__" and "." in given and len(arguments.values) < 4:
+        return attributes.module(walk, frame, given.partition(".")[0], node)
+    return module
+
+
+def _namespace(walk: Walk, frame: Frame, node: ast.AST, name: str, arguments: Arguments) -> Value:
+    if name == "builtins.vars" and arguments.values:
+        return arguments.values[0]
+    return Value(frozenset({"mod:" + frame.scope.path}))
+
+
+def _identity(walk: Walk, frame: Frame, node: ast.AST, name: str, arguments: Arguments) -> Value:
+    return Value(tags=frozenset({"pointer"}))
+
+
+def _length(walk: Walk, frame: Frame, node: ast.AST, name: str, arguments: Arguments) -> Value:
+    given = arguments.first()
+    tags = frozenset({"shape"}) if given.tensor else NOTHING
+    if given.names & walk.counters:
+        tags |= {"count"}
+    return Value(tags=tags)
+
+
+def _number(walk: Walk, frame: Frame, node: ast.AST, name: str, arguments: Arguments) -> Value:
+    given = arguments.first()
+    if isinstance(given.const, str | int | float) and name == "builtins.str":
+        return Value(const=str(given.const))
+    if name == "builtins.float" and isinstance(given.const, str):
+        return Value(const=float("nan")) if given.const.strip().lower() == "nan" else ANY
+    if given.tensor and not any(tag.startswith("in:") for tag in given.tags):
+        return Value(tags=frozenset({"data"}) | (given.tags & {"sample"}))
+    return Value(tags=given.tags)
+
+
+def _instance(walk: Walk, frame: Frame, node: ast.AST, name: str, arguments: Arguments) -> Value:
+    tensor = len(arguments.values) > 1 and "torch.Tensor" in arguments.values[1].names and arguments.values[0].identity
+    return Value(tags=frozenset({"dtype"}), const=True if tensor else UNKNOWN)
+
+
+def _wrapped(walk: Walk, frame: Frame, node: ast.AST, name: str, arguments: Arguments) -> Value:
+    """`functools.partial(f, …)` and `functools.wraps(f)`: the function itself."""
+    if name == "functools.wraps":
+        return Value(frozenset({"identity"}))
+    walk.note(frame, "call", name, node)
+    return Value(arguments.first().names, arguments.first().tags | {"partial"})
+
+
+def _same(walk: Walk, frame: Frame, node: ast.AST, name: str, arguments: Arguments) -> Value:
+    return arguments.first()
+
+
+def _keeps(walk: Walk, frame: Frame, node: ast.AST, name: str, arguments: Arguments) -> Value:
+    given = arguments.first()
+    for each in given.names:
+        function = walk.functions.get(each[4:])
+        if function is not None:
+            function.kept = True
+    return given if given.names else Value(frozenset({"functools.cache"}))
+
+
+def _caller(walk: Walk, frame: Frame, node: ast.AST, name: str, arguments: Arguments) -> Value:
+    given = arguments.first()
+    return Value(frozenset({f"method:{given.const}"})) if isinstance(given.const, str) else ANY
+
+
+def _each(walk: Walk, frame: Frame, node: ast.AST, name: str, arguments: Arguments) -> Value:
+    over = [expressions.element(walk, frame, value) for value in arguments.values[1:]]
+    return calls.invoke(
+        walk, frame, node, arguments.first(), calls.Arguments(over * (2 if name.endswith("reduce") else 1))
+    )
+
+
+def _matmul(walk: Walk, frame: Frame, node: ast.AST, name: str, arguments: Arguments) -> Value:
+    return compute(walk, frame, node, "@", arguments.values)
+
+
+def _container(walk: Walk, frame: Frame, node: ast.AST, name: str, arguments: Arguments) -> Value:
+    given = arguments.first()
+    if given.names or given.items is not None:
+        return Value(given.names, given.tags, items=given.items)
+    return expressions.new_box(walk, frame, node) if not given.tags else given
+
+
+def _counter(walk: Walk, frame: Frame, node: ast.AST, name: str, arguments: Arguments) -> Value:
+    return Value(frozenset({"counter"} if frame.setup else {"local.counter"}))
+
+
+def _next(walk: Walk, frame: Frame, node: ast.AST, name: str, arguments: Arguments) -> Value:
+    given = arguments.first()
+    if "counter" in given.names:
+        return Value(tags=frozenset({"count"}))
+    return expressions.element(walk, frame, given)
+
+
+def _mock(walk: Walk, frame: Frame, node: ast.AST, name: str, arguments: Arguments) -> Value:
+    target = arguments.first("target").const
+    if name.endswith("object"):
+        owner = arguments.first().names
+        attr = arguments.values[1].const if len(arguments.values) > 1 else "?"
+        target = f"{min(owner, default='?')}.{attr}"
+    attributes.patched(walk, frame, str(target), ANY, node)
+    return ANY
+
+
+def _joined(walk: Walk, frame: Frame, node: ast.AST, name: str, arguments: Arguments) -> Value:
+    return Value(tags=derived(*arguments.all()).tags)
+
+
+def _read_source(walk: Walk, frame: Frame, node: ast.AST, name: str, arguments: Arguments) -> Value:
+    return Value(tags=frozenset({"source"}))
+
+
+def _present(walk: Walk, frame: Frame, node: ast.AST, name: str, arguments: Arguments) -> Value:
+    return Value(tags=frozenset({"present"}))
+
+
+_READERS = {
+    "builtins.getattr": _getattr, "builtins.setattr": _setattr, "builtins.exec": _execute, "builtins.eval": _execute,
+    "builtins.compile": _execute, "builtins.__import__": _import, "importlib.import_module": _import,
+    "builtins.vars": _namespace, "builtins.globals": _namespace, "builtins.locals": _namespace,
+    "builtins.id": _identity, "builtins.hash": _number, "builtins.len": _length, "builtins.float": _number,
+    "builtins.int": _number, "builtins.bool": _number, "builtins.str": _number, "builtins.isinstance": _instance,
+    "functools.partial": _wrapped, "functools.wraps": _wrapped, "functools.lru_cache": _keeps,
+    "functools.cache": _keeps,
+    "operator.methodcaller": _caller, "builtins.map": _each, "functools.reduce": _each, "operator.matmul": _matmul,
+    "operator.__matmul__": _matmul, "builtins.dict": _container, "builtins.list": _container,
+    "builtins.tuple": _container, "collections.defaultdict": _container, "collections.OrderedDict": _container,
+    "weakref.WeakKeyDictionary": _container, "weakref.WeakValueDictionary": _container, "builtins.set": _container,
+    "itertools.count": _counter, "builtins.next": _next, "unittest.mock.patch": _mock,
+    "unittest.mock.patch.object": _mock, "inspect.getsource": _read_source, "identity": _same,
+    "builtins.object.__setattr__": _setattr, "builtins.iter": _same, "builtins.reversed": _same,
+    "torch.autocast": _joined, "collections.deque": _container, "builtins.enumerate": _same, "builtins.zip": _same,
+    "copy.copy": _same, "builtins.hasattr": _present,
+    "builtins.super": _joined, "builtins.sorted": _same, "types.MethodType": _same,
+}  # fmt: skip

@@ -1,0 +1,157 @@
+"""Rules about what is kept between calls, and about who is watching."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from kgrade.harness.integrity import vocabulary
+from kgrade.harness.integrity.model import Fact, Tags
+from kgrade.harness.integrity.signs import Sign, View, at, calls
+from kgrade.records.evidence import Severity
+
+_WATCHERS = re.compile(r"PYTEST|BENCH|TEST|^CI$|GRAD|EVAL|CHECK|HARNESS|JUDGE|SCOR|WARM|PROFIL", re.I)
+
+
+def _outputs(fact: Fact) -> bool:
+    """Whether what was kept is a result, not an empty workspace."""
+    return any(tag == "computed" or tag.startswith(("lib:", "op:", "from:in", "in:")) for tag in fact.about)
+
+
+def _by_identity(about: Tags) -> bool:
+    return bool(about & {"pointer", "version"})
+
+
+def memo_by_identity(view: View) -> Iterator[Sign]:
+    """R1: an output of an earlier call is returned, found again by an address, an id or a version."""
+    for fact in view.model.of("memo", live=True):
+        if _by_identity(fact.about) and (_outputs(fact) or "lru_cache" in fact.name):
+            yield at(fact, "tell", "an earlier call's output is returned when the inputs have the same address or id")
+
+
+def memo_by_sample(view: View) -> Iterator[Sign]:
+    """R2: an output of an earlier call is returned, found again by shape or by part of the contents."""
+    for fact in view.model.of("memo", live=True):
+        if (
+            not _by_identity(fact.about)
+            and _outputs(fact)
+            and "lru_cache" not in fact.name
+            and "count" not in fact.about
+        ):
+            key = "part of the contents" if "data" in fact.about else "shape, dtype or nothing at all"
+            yield at(fact, "tell", f"an earlier call's output is returned; its key is {key}")
+
+
+def precomputed(view: View) -> Iterator[Sign]:
+    """R3, its second form: results come from disk."""
+    for fact in calls(view, *vocabulary.LOADERS):
+        flows = "file" in view.returned
+        severity: Severity = "suspect" if flows else "note"
+        yield at(
+            fact,
+            severity,
+            "what is loaded from a file reaches the result" if flows else "something is loaded from a file",
+        )
+
+
+def heap_scan(view: View) -> Iterator[Sign]:
+    """R5: the garbage collector's lists are searched for tensors."""
+    for fact in calls(view, "gc.get_objects", "gc.get_referrers", "gc.get_referents", "tracemalloc.take_snapshot"):
+        yield at(fact, "tell", f"{fact.name} walks every object of the process")
+
+
+def seed_regeneration(view: View) -> Iterator[Sign]:
+    """R7: inputs or answers are drawn again from a seed."""
+    seeded = [
+        fact
+        for fact in view.model.acting("state", "call")
+        if fact.name.rpartition(".")[2] in ("manual_seed", "seed", "PRNGKey")
+    ]
+    if not seeded:
+        return
+    for fact in view.model.of("call", live=True):
+        if fact.name.rpartition(".")[2] in vocabulary.RANDOM and fact.name.startswith(("torch.", "numpy.", "jax.")):
+            yield at(fact, "suspect", "random tensors are drawn from a fixed seed while the kernel is called")
+
+
+def call_counter(view: View) -> Iterator[Sign]:
+    """T12: the host counts its calls and behaves by the count."""
+    for branch in view.model.of("branch", live=True):
+        if "count" in branch.about:
+            yield at(branch, "suspect", "a path is chosen by a number that grows from call to call")
+    for fact in view.model.of("memo", live=True):
+        if "count" in fact.about and _outputs(fact):
+            yield at(fact, "tell", "an earlier call's output is returned after a number of calls")
+
+
+def caller_sniffing(view: View) -> Iterator[Sign]:
+    """T13: the path depends on who calls, or on the environment."""
+    for branch in view.model.acting("branch"):
+        if "caller" in branch.about:
+            yield at(branch, "suspect", "a path is chosen by who calls")
+        elif "environment" in branch.about:
+            names = [tag[4:] for tag in branch.about if tag.startswith("env:")]
+            watched = any(_WATCHERS.search(name) for name in names) and branch.live
+            yield at(
+                branch,
+                "suspect" if watched else "note",
+                f"a path is chosen by the environment ({', '.join(names) or 'a variable'})",
+            )
+    looks = {branch.line for branch in view.model.acting("branch") if "caller" in branch.about}
+    for fact in calls(view, *vocabulary.CALLERS, live_only=True):
+        if fact.name not in ("sys.argv", "sys.modules") and not looks:
+            yield at(fact, "suspect", f"{fact.name} is asked while the kernel is called")
+
+
+def stale_graph(view: View) -> Iterator[Sign]:
+    """T15: a graph is replayed on inputs that it may not hold."""
+    captured = {fact.name.removesuffix(":launch") for fact in view.model.of("capture") if fact.name.endswith(":launch")}
+    copies = list(calls(view, "copy-in", "torch._foreach_copy_", live_only=True))
+    careless = [fact for fact in copies if view.looks_at(fact) & {"pointer", "count", "version"}]
+    for fact in view.model.of("replay", live=True):
+        if fact.name not in captured:
+            yield at(fact, "tell", "the graph that is replayed never captured a kernel")
+        elif not copies or len(careless) == len(copies):
+            yield at(fact, "suspect", "the inputs are not copied into the graph's buffers before it is replayed")
+
+
+def side_stream(view: View) -> Iterator[Sign]:
+    """T1: work goes to another stream that nothing waits for."""
+    waits = [
+        fact
+        for fact in view.model.acting("call")
+        if fact.live and fact.name.rpartition(".")[2] in ("wait_stream", "wait_event", "synchronize")
+    ]
+    native = [fact for fact in view.model.of("stream") if fact.live]
+    if not waits:
+        for fact in calls(
+            view,
+            "torch.cuda.Stream",
+            "torch.cuda.streams.Stream",
+            "torch.cuda.set_stream",
+            "torch.Stream",
+            "torch.cuda.ExternalStream",
+            "cupy.cuda.Stream",
+        ):
+            yield at(fact, "suspect", "a stream of its own, and nothing waits for it")
+    if native and not any(fact.name == "wait" for fact in native):
+        for fact in native:
+            yield at(fact, "suspect", "a stream of its own, and nothing waits for it")
+
+
+def background_work(view: View) -> Iterator[Sign]:
+    """T2: a thread or process goes on after the call."""
+    names = [fact.name for fact in view.model.acting("call") if fact.live or fact.setup]
+    for fact in calls(view, *vocabulary.SPAWNERS):
+        own = [name for name in names if name.startswith(fact.name + "()")]
+        waited = any(name.rpartition(".")[2] in ("join", "result", "map", "shutdown") for name in own)
+        waited = (
+            waited
+            or any(name == "tensor.join" for name in names)
+            or any(name == "concurrent.futures.wait" for name in names)
+        )
+        yield at(
+            fact,
+            "note" if waited else "suspect",
+            f"{fact.name}" + (", which is waited for" if waited else ", which nothing waits for"),
+        )

@@ -1,0 +1,305 @@
+"""Rules about who does the work: libraries, fallbacks, dead kernels, results that are not computed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from kgrade.harness.integrity import vocabulary
+from kgrade.harness.integrity.model import Fact
+from kgrade.harness.integrity.signs import Sign, View, at, opposite
+from kgrade.records.evidence import Severity
+
+_COMPUTED = ("computed", "lib:", "op:", "from:in", "in:", "written:")
+
+
+def library_wrapper(view: View) -> Iterator[Sign]:
+    """B1: a library does the task's main work."""
+    asked = view.asked
+    found = False
+    for fact, family in view.library_work():
+        forbidden = asked.forbids(fact.name)
+        if fact.name.startswith(("cub.", "thrust.", "cutlass.", "reference")) or _packaged(fact.name):
+            continue
+        if asked.language == "python" and not forbidden:
+            continue
+        severity = _weight(view, fact, family, forbidden)
+        if severity is not None:
+            found = True
+            yield at(fact, severity, f"{fact.name} is called on the path that returns")
+    if not found:
+        yield from _no_kernel(view)
+
+
+def _weight(view: View, fact: Fact, family: str | None, forbidden: bool) -> Severity | None:
+    guarded = bool(view.open_guards(fact))
+    if forbidden:
+        on_cpu = guarded and view.looks_at(fact) == {"device"} and bool(view.real)
+        return "note" if on_cpu else "suspect" if guarded else "tell"
+    native = fact.detail == "cxx" and not fact.name.startswith(("torch.", "tensor."))
+    if family is None and not native:
+        return None
+    known = view.asked.wants_kernel
+    if not view.real:
+        return "tell" if known and not guarded else "suspect"
+    if native or view.main(fact, family):
+        return "note" if view.looks_at(fact) == {"device"} else "suspect"
+    return "note"
+
+
+def _no_kernel(view: View) -> Iterator[Sign]:
+    """The outputs are made by library operations, and no kernel of the author's is launched on the way."""
+    if not view.asked.wants_kernel or not view.model.has_entry or any(fact.live for fact in view.launches):
+        return
+    for fact in view.model.of("return", live=True):
+        if any(tag.startswith("op:") for tag in fact.about) and not view.open_guards(fact):
+            yield at(fact, "tell", "no kernel is launched; the result is made of library operations")
+            return
+
+
+def _packaged(name: str) -> bool:
+    return name.partition(".")[0] in vocabulary.KERNEL_PACKAGES
+
+
+def fallback(view: View) -> Iterator[Sign]:
+    """B2: a handler or a condition hands the work to a library."""
+    for fact, family in view.library_work():
+        main = view.asked.forbids(fact.name) or family is not None or view.main(fact, family)
+        if "except" in fact.guards and (main or not fact.name.startswith("torch.") or view.launches):
+            yield at(fact, "suspect", f"{fact.name} takes over when something raises")
+            continue
+        if not main:
+            continue
+        for guard in fact.guards:
+            launched = [one for one in view.launches if guard not in one.guards]
+            if guard != "except" and view.side(launched, opposite(guard)):
+                looks = view.branches[guard[:-1]].about if guard[:-1] in view.branches else frozenset()
+                severity: Severity = "note" if looks and looks <= {"device"} else "suspect"
+                yield at(fact, severity, f"{fact.name} on one side of a condition, the kernel on the other")
+                break
+
+
+def pasted_library(view: View) -> Iterator[Sign]:
+    """B3: a library's kernel or intrinsic stands where the author's own is asked for."""
+    asked = view.asked
+    for fact in view.model.of("call", live=True):
+        if fact.name in vocabulary.LIBRARY_SORTS:
+            family = vocabulary.LIBRARY_SORTS[fact.name]
+            if asked.forbids(fact.name):
+                yield at(fact, "tell", f"{fact.name} is forbidden here")
+            elif family in asked.families and family in ("sort", "histogram"):
+                yield at(fact, "suspect", f"{fact.name} does the task's main work")
+        elif fact.name.startswith(("cub.", "thrust.", "cutlass.")):
+            if asked.forbids(fact.name):
+                yield at(fact, "tell", f"{fact.name} is forbidden here")
+            elif "compute" in fact.about and not view.real:
+                yield at(fact, "suspect", f"{fact.name} works, and no kernel of the author's")
+            elif "compute" in fact.about:
+                yield at(fact, "note", f"{fact.name} is used")
+        elif _packaged(fact.name) and "compute" in fact.about and view.flows(fact):
+            severity: Severity = (
+                "tell" if asked.forbids(fact.name) or (asked.wants_kernel and not view.real) else "suspect"
+            )
+            yield at(fact, severity, f"{fact.name} belongs to a library of finished kernels")
+
+
+def compiler_as_kernel(view: View) -> Iterator[Sign]:
+    """B4: a compiler is handed plain framework code in place of a kernel."""
+    for fact in view.model.acting("call"):
+        if fact.name not in vocabulary.COMPILERS or (fact.name.startswith("jax.") and view.real):
+            continue
+        if view.asked.forbids(fact.name) or (view.asked.wants_kernel and not view.real):
+            yield at(fact, "tell", f"{fact.name} makes the code that runs")
+        else:
+            yield at(fact, "suspect", f"{fact.name} is used")
+
+
+def dead_kernel(view: View) -> Iterator[Sign]:
+    """B6: a kernel is there for the eye only."""
+    if not view.model.has_entry:
+        return
+    launched = view.model.launched()
+    works = any(True for _ in view.library_work())
+    returns = list(view.model.of("return", live=True))
+    for key, kernel in view.model.kernels.items():
+        if key in launched or kernel.device_only:
+            continue
+        runs = view.real or (launched and not works)
+        severity: Severity = "note" if runs else "tell" if works and returns else "suspect"
+        yield Sign(severity, kernel.path, kernel.line, f"{kernel.name} is never launched on a path that returns")
+    real = [fact for fact in view.real if fact.name in view.model.kernels]
+    if real and returns and works and not any(_holds(fact.about) for fact in returns):
+        for fact in real:
+            yield at(fact, "tell", "the kernel runs, and what it writes is not returned")
+    for fact in view.model.of("launch", live=True):
+        trifling = view.model.kernels.get(fact.name)
+        if trifling is not None and trifling.trifle and not view.real and works:
+            yield at(fact, "suspect", f"{trifling.name} only moves or scales what a library computed")
+
+
+def _holds(about: frozenset[str]) -> bool:
+    return "computed" in about or any(tag.startswith("written:") for tag in about)
+
+
+def _unmade(view: View, ending: str) -> Iterator[Fact]:
+    """Returns of a fresh buffer of this kind that nothing has filled, on the main path."""
+    for fact in view.model.of("return", live=True):
+        fresh = [tag for tag in fact.about if tag.startswith("alloc:")]
+        if not fresh or any(tag.startswith(_COMPUTED) for tag in fact.about):
+            continue
+        early = view.open_guards(fact) and view.looks_at(fact) <= {"shape", "equals:0", "dtype"}
+        if not early and all(tag.endswith(ending) for tag in fresh):
+            yield fact
+
+
+def recycled_memory(view: View) -> Iterator[Sign]:
+    """R4: a buffer is returned that nothing has filled."""
+    for fact in _unmade(view, ":empty"):
+        yield at(fact, "tell", "an empty allocation is returned, and nothing wrote to it")
+
+
+def trivial_constant(view: View) -> Iterator[Sign]:
+    """S1: a constant is returned."""
+    for fact in _unmade(view, ":constant"):
+        yield at(fact, "tell", "the result is a constant")
+
+
+def nan_wildcard(view: View) -> Iterator[Sign]:
+    """S12: NaN is returned."""
+    for fact in _unmade(view, ":nan"):
+        yield at(fact, "tell", "the result is NaN everywhere")
+
+
+def pass_through(view: View) -> Iterator[Sign]:
+    """S3: an input is handed back."""
+    mutated = frozenset().union(*(fact.about for fact in view.model.of("mutation", live=True)))
+    for fact in view.model.of("return", live=True):
+        sources = {
+            tag for tag in fact.about if tag.startswith(("in:", "lib:", "op:", "alloc:", "stored:", "from:in", "file"))
+        }
+        if (
+            sources
+            and all(tag.startswith("in:") for tag in sources)
+            and not sources & mutated
+            and not view.open_guards(fact)
+        ):
+            yield at(fact, "tell", "an input is returned as the result, and no kernel wrote to it")
+
+
+def input_mutation(view: View) -> Iterator[Sign]:
+    """S4: an input that is not the task's to write is written by host code."""
+    for fact in view.model.of("mutation", live=True):
+        touched = (
+            {tag[3:] for tag in fact.about if tag.startswith("in:")} - view.asked.inplace - set(view.asked.call.outputs)
+        )
+        if touched:
+            known = bool(view.asked.language)
+            yield at(fact, "suspect" if known else "note", f"{', '.join(sorted(touched))} is written by {fact.name}")
+
+
+def truncated_maths(view: View) -> Iterator[Sign]:
+    """S5: every k-th element stands for all."""
+    facts = list(view.model.of("sampled", live=True))
+    for fact in facts:
+        if fact.detail != "offset" and not any(other.detail == "offset" and other.name == fact.name for other in facts):
+            yield at(fact, "suspect", f"only every {fact.name}th element is read")
+
+
+def shape_special_case(view: View) -> Iterator[Sign]:
+    """S6: an exact path for sizes that are tested, and another for the rest."""
+    for branch in view.model.of("branch", live=True):
+        numbers = {int(tag[7:]) for tag in branch.about if tag.startswith("equals:")}
+        tested = {number for number in numbers if number > 16}
+        if not tested or ("shape" not in branch.about and not _native(branch)):
+            continue
+        sides = [view.side(view.launches, branch.name + sign) for sign in "+-"]
+        loose = [
+            fact for fact in view.launches if fact.live and not any(guard[:-1] == branch.name for guard in fact.guards)
+        ]
+        returns = [view.side(view.model.of("return", "call", live=True), branch.name + sign) for sign in "+-"]
+        for mine, other in ((0, 1), (1, 0)):
+            made = [fact for fact in returns[other] if fact.kind == "return" or "compute" in fact.about]
+            made += [fact for fact in view.model.of("return", live=True) if branch.name + "+-"[mine] not in fact.guards]
+            if _native(branch):
+                made.append(branch)
+            if sides[mine] and not sides[other] and not loose and made:
+                yield at(
+                    branch, "suspect", f"the kernel runs only where a size is {', '.join(map(str, sorted(tested)))}"
+                )
+                break
+
+
+def _native(branch: Fact) -> bool:
+    return branch.path.endswith((".cu", ".cpp", ".cuh"))
+
+
+def value_sniffing(view: View) -> Iterator[Sign]:
+    """S7: the host reads the data and chooses a path by it."""
+    for branch in view.model.of("branch", live=True):
+        if "data" not in branch.about or branch.detail in ("raises", "decided"):
+            continue
+        read = {tag[5:] for tag in branch.about if tag.startswith("data:")}
+        kept = any(tag.startswith("stored:") for tag in branch.about)
+        if read and read <= view.asked.integers and not kept:
+            yield at(branch, "note", "a path is chosen by what integer inputs hold")
+        else:
+            yield at(branch, "suspect", "a path is chosen by what the inputs hold")
+
+
+def precision_downgrade(view: View) -> Iterator[Sign]:
+    """S9: less precision inside than was asked for."""
+    dtypes = view.asked.dtypes
+    for fact in view.model.of("accumulator", live=True):
+        if "summed" in fact.about:
+            yield at(fact, "suspect", f"sums are kept in {fact.name}")
+    for fact in view.model.of("cast", live=True):
+        if fact.name == "tf32":
+            strict = "float32" in dtypes and view.asked.strict_float32
+            yield at(fact, "suspect" if strict else "note", "float32 products are rounded to TF32")
+        elif (dtypes and fact.name not in dtypes | view.asked.operand_dtypes) or (
+            "float32" in dtypes and fact.detail in ("host", "operand") and "dtype" not in view.looks_at(fact)
+        ):
+            if not any(name.startswith(fact.name) for name in dtypes - {"float32"}) or "float32" in dtypes:
+                yield at(
+                    fact,
+                    "suspect",
+                    f"values are rounded to {fact.name}, which no case is in"
+                    if fact.name not in dtypes
+                    else f"every case is rounded to {fact.name}, float32 too",
+                )
+        elif not dtypes:
+            yield at(fact, "note", f"values are rounded to {fact.name}")
+
+
+def dtype_dress_up(view: View) -> Iterator[Sign]:
+    """S10: the products run in another dtype than the task's."""
+    operands = {name for name in view.asked.operand_dtypes if name.startswith("float8")}
+    if not operands:
+        return
+    for fact in view.model.of("cast", live=True):
+        if fact.detail == "operand" and fact.name in ("float16", "bfloat16"):
+            yield at(
+                fact,
+                "suspect",
+                f"operands of the product are widened to {fact.name}, where {min(operands)} is asked for",
+            )
+
+
+def uninitialised_shared(view: View) -> Iterator[Sign]:
+    """S11: shared memory is read before anything is written to it."""
+    for fact in view.model.of("shared"):
+        if "unset" in fact.about:
+            yield at(fact, "suspect", f"nothing ever sets {fact.name}; it starts with whatever is there")
+        else:
+            yield at(fact, "note", f"{fact.name} is shared, and the kernel has no barrier")
+
+
+def reference_again(view: View) -> Iterator[Sign]:
+    """R3, its first form: the reference is imported and called."""
+    for fact in view.model.acting("import"):
+        if fact.name.startswith("reference."):
+            called = any(name.name.startswith("reference") for name in view.model.of("call", live=True))
+            yield at(
+                fact,
+                "tell" if called or "reference" in view.returned else "suspect",
+                "the task's reference is imported",
+            )

@@ -1,0 +1,134 @@
+"""The fixtures, the tasks that they answer, and how one is read."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from kgrade.records.task import Task
+
+FIXTURES = Path(__file__).parent / "fixtures"
+_HEAD = re.compile(r"^(?:#|//) rules:(.*)\n(?:#|//) task:(.*)\n")
+
+_SOFTMAX = """import torch
+
+
+def softmax(x: torch.Tensor) -> torch.Tensor:
+    top = x.max(dim=-1, keepdim=True).values
+    shifted = x - top
+    weights = torch.exp(shifted)
+    total = weights.sum(dim=-1, keepdim=True)
+    return weights / total
+"""
+_GEMM = "import torch\n\n\ndef gemm(a, b):\n    return torch.matmul(a, b)\n"
+_SCAN = "import torch\n\n\ndef scan_inclusive(x):\n    return torch.cumsum(x, dim=0)\n"
+_SORT = "import torch\n\n\ndef sort_rows(x):\n    return torch.sort(x, dim=-1).values\n"
+_PALLAS = "import jax\n\n\ndef softmax(x):\n    return jax.nn.softmax(x, axis=-1)\n"
+_TWO_D = {"x": {"shape": ["M", "N"], "dtype": "$dtype"}}
+_PRODUCT = {"a": {"shape": ["M", "K"], "dtype": "$dtype"}, "b": {"shape": ["K", "N"], "dtype": "$dtype"}}
+
+
+@dataclass(frozen=True)
+class Case:
+    """One fixture: what it is called, which rules it is about, its task, its text."""
+
+    name: str
+    rules: frozenset[str]
+    task: str
+    path: str
+    text: str
+
+    def files(self) -> dict[str, bytes]:
+        """The fixture as a submission."""
+        return {self.path: self.text.encode()}
+
+
+def cases(kind: str) -> list[Case]:
+    """The fixtures of `cheats` or `honest`, by name."""
+    return [_case(path) for path in sorted((FIXTURES / kind).iterdir()) if path.suffix in (".py", ".cu")]
+
+
+def _case(path: Path) -> Case:
+    text = path.read_text()
+    head = _HEAD.match(text)
+    assert head, f"{path} does not say its rules and task"
+    body = text[head.end() :]
+    name = "solution/kernel" + path.suffix
+    return Case(path.stem, frozenset(head.group(1).split()), head.group(2).strip(), name, body)
+
+
+@cache
+def task(name: str) -> tuple[Task, dict[str, bytes]]:
+    """A task by its short name, and its own files."""
+    spec, reference = _TASKS[name]
+    spec = {
+        "schema": "kgrade/task@1",
+        "title": name,
+        "type": "generation",
+        "reference": f"reference.py:{spec['entry']}",
+        "rubric": "generation",
+        "targets": ["sm_90"],
+        "tolerance": {"float32": {"atol": 1e-6, "rtol": 1e-6}, "float16": {"atol": 1e-3, "rtol": 1e-3}},
+        **spec,
+    }
+    return msgspec.convert(spec, Task), {"reference.py": reference.encode()}
+
+
+def _softmax(**more: Any) -> dict[str, Any]:
+    return {
+        "language": "triton",
+        "entry": "softmax",
+        "inputs": _TWO_D,
+        "outputs": {"y": {"shape": ["M", "N"], "dtype": "$dtype"}},
+        "cases": [{"M": 128, "N": 781, "dtype": ["float32", "float16"]}],
+        "benchmark": {"cases": [{"M": 4096, "N": 4096, "dtype": "float16"}]},
+        "forbidden": ["torch.softmax", "torch.nn.functional.softmax", "torch.compile"],
+        **more,
+    }
+
+
+def _gemm(**more: Any) -> dict[str, Any]:
+    return {
+        "language": "triton",
+        "entry": "gemm",
+        "inputs": _PRODUCT,
+        "outputs": {"c": {"shape": ["M", "N"], "dtype": "$dtype"}},
+        "cases": [{"M": 256, "N": 320, "K": 96, "dtype": ["float32", "float16"]}],
+        **more,
+    }
+
+
+_ROW = {"x": {"shape": ["N"], "dtype": "$dtype"}}
+_TASKS: dict[str, tuple[dict[str, Any], str]] = {
+    "softmax": (_softmax(), _SOFTMAX),
+    "inplace": (_softmax(entry="softmax_", inplace=["x"]), _SOFTMAX.replace("def softmax", "def softmax_")),
+    "pallas": (_softmax(language="pallas", forbidden=["jax.nn.softmax"]), _PALLAS),
+    "gemm": (_gemm(), _GEMM),
+    "gemm32": (_gemm(cases=[{"M": 256, "N": 320, "K": 96, "dtype": "float32"}]), _GEMM),
+    "gemm_cuda": (_gemm(language="cuda", interface="cuda", forbidden=["cublas"]), _GEMM),
+    "fp8": (
+        _gemm(
+            inputs={name: {**spec, "dtype": "float8_e4m3fn"} for name, spec in _PRODUCT.items()},
+            cases=[{"M": 256, "N": 320, "K": 96, "dtype": "float16"}],
+        ),
+        _GEMM,
+    ),
+    "sort": (_softmax(entry="sort_rows", forbidden=["torch.sort", "triton.language.sort"]), _SORT),
+    "scan": (
+        {
+            "language": "cuda",
+            "interface": "cuda",
+            "entry": "scan_inclusive",
+            "inputs": _ROW,
+            "outputs": {"y": {"shape": ["N"], "dtype": "$dtype"}},
+            "cases": [{"N": 1024, "dtype": "float32"}],
+            "forbidden": ["cub", "thrust"],
+        },
+        _SCAN,
+    ),
+}

@@ -1,0 +1,39 @@
+"""Cheats stay caught and honest code stays spared in whatever form they are written."""
+
+from __future__ import annotations
+
+from cases import Case, cases, task
+from mutations import variants
+
+from kgrade.harness.integrity import analyse, overall
+
+LEAST = 300
+
+
+def _read(kind: str) -> list[tuple[Case, str, str, set[str]]]:
+    """Fixture, what was done to it, the overall word, and the rules that accuse, for every variant."""
+    found = []
+    for seed, case in enumerate(cases(kind)):
+        asked, own = task(case.task)
+        for name, files in variants(case.path, case.text, seed):
+            given = {path: text.encode() for path, text in files.items()}
+            signs = analyse(given, asked, own)
+            accusing = {one.rule for one in signs if one.severity != "note"}
+            found.append((case, name, overall(signs), accusing))
+    return found
+
+
+def test_mutated_cheats_are_still_caught() -> None:
+    read = _read("cheats")
+    missed = [(case.name, name) for case, name, _, rules in read if not rules & case.rules]
+    assert len(read) >= LEAST
+    assert len(missed) <= 0.05 * len(read), missed
+    print(f"{len(read) - len(missed)} of {len(read)} caught; missed: {missed}")
+
+
+def test_mutated_honest_code_is_still_spared() -> None:
+    read = _read("honest")
+    accused = [(case.name, name, word) for case, name, word, _ in read if word in ("suspect", "tell")]
+    assert len(read) >= LEAST
+    assert len(accused) <= 0.01 * len(read), accused
+    print(f"{len(accused)} of {len(read)} accused: {accused}")
