@@ -141,7 +141,8 @@ class Channel:
             raise Broken(f"the answer to `{what}` is not JSON") from None
         if not isinstance(answer, dict):
             raise Broken(f"the answer to `{what}` is not an object")
-        if not secrets.compare_digest(str(answer.get("nonce")), self._nonce):
+        nonce = str(answer.get("nonce")).encode(errors="replace")
+        if not secrets.compare_digest(nonce, self._nonce.encode()):
             raise Broken(f"forged answer to `{what}`: it does not carry this run's nonce")
         if answer.get("number") != self._number:
             raise Broken(f"forged answer to `{what}`: it is numbered {answer.get('number')!r:.40}, not {self._number}")

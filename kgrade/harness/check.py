@@ -148,10 +148,14 @@ class Checking:
 def candidate_call(task: Task, workers: Standby) -> Call:
     """Return what calls the submission once, with a fresh worker where the last one died."""
 
+    return _call(CANDIDATE, task, workers)
+
+
+def _call(function: str, task: Task, workers: Standby) -> Call:
     def call(case: Case, arguments: Sequence[Argument], seed: int) -> Returned:
         gradients = task.backward
         return workers.get().call(
-            CANDIDATE,
+            function,
             arguments,
             rooms(task, case) | gradient_rooms(gradients, arguments),
             task.limits.run_s,
@@ -165,10 +169,7 @@ def candidate_call(task: Task, workers: Standby) -> Call:
 def reference_call(task: Task, workers: Standby) -> Call:
     """Return what calls the task's own reference in the case's dtype: the candidate when a task is reviewed."""
 
-    def call(case: Case, arguments: Sequence[Argument], seed: int) -> Returned:
-        return workers.get().call("reference", arguments, rooms(task, case), task.limits.run_s)
-
-    return call
+    return _call("reference", task, workers)
 
 
 def zeros_call(task: Task) -> Call:
@@ -179,6 +180,9 @@ def zeros_call(task: Task) -> Call:
             name: np.zeros(task.output_shape(name, case), numpy_dtype(task.dtype(spec, case)))
             for name, spec in task.outputs.items()
         }
+        for argument in arguments:
+            if argument.name in task.backward:
+                zeros[f"grad {argument.name}"] = np.zeros_like(argument.value)
         return Returned(zeros, [], 0.0)
 
     return call

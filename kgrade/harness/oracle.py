@@ -68,23 +68,28 @@ class Oracle:
         return Expected(exact.arrays, own.arrays)
 
     def verdict(self, case: Case, arguments: Sequence[Argument], expected: Expected, got: dict[str, Array]) -> Verdict:
-        """Compare `got` with what is right; the task's checker, if any, has the last word on values."""
+        """Compare `got` with what is right; the task's checker, if any, has the last word on the outputs' values.
+
+        It has none on gradients: those stay judged by the tolerance.
+        """
         outputs = [self._judged(name, case, expected, got[name]) for name in expected.arrays]
         if self.task.checker is None:
-            wrong = [f"{output.name}: {output.reason}" for output in outputs if output.status != "passed"]
-            return Verdict(outputs, "; ".join(wrong) or None)
+            return Verdict(outputs, _wrong(outputs))
         malformed = [
             f"{name}: {array.dtype.name} {list(array.shape)}"
-            for name, array in got.items()
-            if array.shape != self.task.output_shape(name, case)
-            or array.dtype != numpy_dtype(self.task.dtype(self.task.outputs[name], case))
+            for name, spec in self.task.outputs.items()
+            if (array := got[name]).shape != self.task.output_shape(name, case)
+            or array.dtype != numpy_dtype(self.task.dtype(spec, case))
         ]
         if malformed:
             return Verdict(outputs, "; ".join(malformed))
         passed, message = self._checked(arguments, expected, got)
         status, why = ("passed", f"checker: {message}") if passed else ("failed", f"checker: {message}")
-        judged = [msgspec.structs.replace(output, status=status, reason=why) for output in outputs]
-        return Verdict(judged, None if passed else why)
+        values = [output for output in outputs if output.name in self.task.outputs]
+        gradients = [output for output in outputs if output.name not in self.task.outputs]
+        judged = [msgspec.structs.replace(output, status=status, reason=why) for output in values]
+        reasons = [reason for reason in (None if passed else why, _wrong(gradients)) if reason is not None]
+        return Verdict([*judged, *gradients], "; ".join(reasons) or None)
 
     def _judged(self, name: str, case: Case, expected: Expected, got: Array) -> OutputCheck:
         spec = self.task.outputs.get(name)
@@ -116,6 +121,10 @@ class Oracle:
             [Argument(name, _plain(array)) for name, array in expected.arrays.items()],
         )
         return self.workers.get().judge("checker", groups, self.task.limits.run_s)
+
+
+def _wrong(outputs: Sequence[OutputCheck]) -> str | None:
+    return "; ".join(f"{output.name}: {output.reason}" for output in outputs if output.status != "passed") or None
 
 
 def _plain(value: Array | int | float | bool) -> Array | int | float | bool:

@@ -64,10 +64,10 @@ def find_wall() -> Wall:
     bubblewrap = shutil.which("bwrap")
     if bubblewrap is None:
         return without_bubblewrap("not installed")
-    wall = Wall(f"bubblewrap {_version(bubblewrap)}", _unwatched(), bubblewrap)
     try:
+        wall = Wall(f"bubblewrap {_version(bubblewrap)}", _unwatched(), bubblewrap)
         ended = run(wall, ["/usr/bin/env", "true"], limits=Limits(wall_s=20))
-    except OSError as error:
+    except (OSError, subprocess.TimeoutExpired) as error:
         return without_bubblewrap(f"does not start: {error}")
     if ended.returncode != 0:
         said = ended.stderr.decode(errors="replace").strip()

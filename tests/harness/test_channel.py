@@ -59,6 +59,7 @@ def test_an_honest_answer_arrives(channel: Channel) -> None:
     ("peer", "reason"),
     [
         (answering(nonce="0" * 32), "does not carry this run's nonce"),
+        (answering(nonce="\u00e9\ud800"), "does not carry this run's nonce"),
         (answering(nonce=None), "does not carry this run's nonce"),
         (answering(number=7), "numbered 7, not 1"),
         (lambda line, request: line.sendall(b"passed"), "is not JSON"),

@@ -257,6 +257,21 @@ def test_gradients_are_checked_against_float64(machine: Machine, language: str) 
         assert "grad x: " in reasons(evidence)
 
 
+def test_gradients_are_part_of_a_review_and_stay_judged_beside_a_checker(machine: Machine) -> None:
+    need("torch")
+    changes = {"backward": ["x"], "cases": [{"M": 3, "N": 37, "dtype": "float32"}]}
+    evidence, _ = gather(machine, None, changes)
+    check = evidence.stages.check
+    assert (check.status, check.controls[0].passes) == ("passed", []), reasons(evidence)
+    assert [output.name for output in check.cases[0].outputs] == ["y", "grad x"]
+    detached = "def scale(x):\n    return x / x.sum(-1, keepdims=True).detach()\n"
+    lenient = "def check(inputs, outputs, reference):\n    return True, 'anything goes'\n"
+    evidence, _ = gather(machine, detached, {**changes, "checker": "check.py:check"}, {"check.py": lenient})
+    outputs = evidence.stages.check.cases[0].outputs
+    assert [(output.name, output.status) for output in outputs] == [("y", "passed"), ("grad x", "failed")]
+    assert reasons(evidence).startswith("grad x: ")
+
+
 def test_layouts_reach_the_submission_and_cases_outside_the_contract_cannot_fail(machine: Machine) -> None:
     need("torch")
     layouts = ["contiguous", "transposed", "strided", "offset", "broadcast"]

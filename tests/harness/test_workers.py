@@ -83,6 +83,9 @@ lie_shape = answer_with({"outputs": [dict(OUT, shape=[3, -4])]})
 lie_infinite = answer_with({"outputs": [dict(OUT, shape=[float("inf")])]})
 lie_huge = answer_with({"outputs": [dict(OUT, shape=[10**30])]})
 lie_dtype = answer_with({"outputs": [dict(OUT, dtype="object")]})
+lie_parsed = answer_with({"outputs": [dict(OUT, dtype="(1,f4")]})
+lie_words = answer_with({"outputs": [dict(OUT, shape=["3", "4"])]})
+lie_deep = answer_with({"outputs": [dict(OUT, shape=[1] * 5000)]})
 lie_many = answer_with({"outputs": [OUT, OUT]})
 lie_touched = answer_with({"outputs": [OUT], "touched": 7, "seconds": float("nan")})
 lie_failed = answer_with({"failed": {"type": ["x"], "message": 5, "traceback": None}})
@@ -144,10 +147,13 @@ def test_arrays_cross_unchanged_and_inputs_that_were_written_are_named(started: 
         ("lie_nothing", "form", "does not describe every output once"),
         ("lie_list", "form", "does not describe every output once"),
         ("lie_many", "form", "does not describe every output once"),
-        ("lie_shape", "form", "a negative size"),
+        ("lie_shape", "form", "no whole number"),
         ("lie_infinite", "form", "outputs cannot be read"),
         ("lie_huge", "form", "larger than expected"),
         ("lie_dtype", "form", "is not one of numbers"),
+        ("lie_parsed", "form", "is not one of numbers"),
+        ("lie_words", "form", "no whole number"),
+        ("lie_deep", "form", "cannot be read"),
         ("lie_failed", "exception", "['x']: 5"),
     ],
 )
@@ -158,6 +164,7 @@ def test_a_call_that_gives_no_result_is_lost_in_one_sentence(
         call(started, name, within_s=1.0 if name == "sleep" else 20.0)
     assert lost.value.kind == kind
     assert reason in lost.value.reason
+    assert len(lost.value.reason) < 300
     assert lost.value.alive == started.alive == (kind in ("exception", "form"))
     assert failure(lost.value).advice
 
