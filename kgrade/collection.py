@@ -23,6 +23,7 @@ from kgrade.records import codec
 from kgrade.records.evidence import NOT_COLLECTED, STAGES, Evidence
 from kgrade.records.faults import BadRecord
 from kgrade.records.slugs import ItemId, is_slug
+from kgrade.records.submission import Submission
 from kgrade.records.task import Task
 from kgrade.repository.commits import Change, Identity
 from kgrade.repository.opening import git_identity, open_queue, queue_snapshot, signature
@@ -232,6 +233,7 @@ class _Queue:
             task_files={path.removeprefix(f"{below}/"): self.snapshot.read(path) for path in own},
             solution_tree=solution_tree,
             solution=self._files(solution) if item.submission else None,
+            others=self._others(item) if item.submission else {},
         )
 
     def machine(self, target: str) -> Machine:
@@ -284,6 +286,41 @@ class _Queue:
 
     def _trees(self, item: ItemId) -> tuple[str, str | None]:
         return self.snapshot.task_tree(item.task), self.snapshot.solution_tree(item) if item.submission else None
+
+    def _others(self, item: ItemId) -> dict[str, dict[str, bytes]]:
+        """The task's other submissions that were handed in before this one, but for those that it replaces."""
+        created = self._created(item)
+        names = [name for name in self.snapshot.submissions(item.task) if is_slug(name) and name != item.submission]
+        others = [ItemId(item.task, name) for name in names]
+        replaced = self._replaced(item)
+        return {
+            str(other): self._files(f"{other.folder}/solution")
+            for other in others
+            if other not in replaced and self._created(other) < created
+        }
+
+    def _replaced(self, item: ItemId) -> set[ItemId]:
+        """What `item` supersedes, and what that superseded."""
+        found: set[ItemId] = set()
+        submission = self._submission(item)
+        while submission is not None and submission.supersedes is not None:
+            before = ItemId(item.task, submission.supersedes)
+            if before in found:
+                break
+            found.add(before)
+            submission = self._submission(before)
+        return found
+
+    def _created(self, item: ItemId) -> str:
+        submission = self._submission(item)
+        return submission.created if submission else ""
+
+    def _submission(self, item: ItemId) -> Submission | None:
+        path = f"{item.folder}/submission.yaml"
+        try:
+            return codec.decode(Submission, self.snapshot.read(path), path)
+        except (BadRecord, GitError):
+            return None  # its own fault is named where it is looked at; here it only has no date
 
     def _files(self, folder: str) -> dict[str, bytes]:
         return {

@@ -12,6 +12,7 @@ from pathlib import Path
 import msgspec
 
 import kgrade
+from kgrade.harness import integrity
 from kgrade.harness.candidate import Candidate
 from kgrade.harness.check import Checking, reference_call, zeros_call
 from kgrade.harness.compiled import compile_solution
@@ -52,9 +53,11 @@ def collect(
         run = Run(source, target, machine or Machine.here(), Path(folder), Watch(on_progress, cancel))
         run.write_files()
         found = _submission(run, stages) if source.solution is not None else _review(run, stages)
-        for name, kind in (("integrity", Integrity), ("sanitize", Stage), ("profile", Stage)):
+        if "integrity" in stages:
+            found = msgspec.structs.replace(found, integrity=_integrity(run))
+        for name in ("sanitize", "profile"):
             if name in stages:
-                found = msgspec.structs.replace(found, **{name: kind(status="not-run", reason=NOT_BUILT)})
+                found = msgspec.structs.replace(found, **{name: Stage(status="not-run", reason=NOT_BUILT)})
         evidence = Evidence(
             item=source.item,
             target=target,
@@ -107,6 +110,15 @@ def _review(run: Run, wanted: Collection[str]) -> Stages:
         finally:
             run.close("oracle", oracles)
     return Stages(**found)  # type: ignore[arg-type]
+
+
+def _integrity(run: Run) -> Integrity:
+    """Read the submission for signs of cheating; nothing of it is run."""
+    source = run.source
+    if source.solution is None:
+        return Integrity(status="not-run", reason=REVIEW)
+    run.watch.step("integrity", 0, 1, "static analysis")
+    return integrity.stage(source.solution, source.task, source.task_files, source.others)
 
 
 def _of_reference(check: Check) -> Check:

@@ -20,7 +20,8 @@ class ItemSource:
     """The bytes of one item as a git snapshot holds them.
 
     `task_files` are the task's own files by path below its folder, `solution` those of the submission below
-    `solution/` (None: the task itself is the item). The tree ids say which bytes these are.
+    `solution/` (None: the task itself is the item). The tree ids say which bytes these are. `others` are the files of
+    the task's other submissions, by item id: what is handed in twice can be seen from them.
     """
 
     item: str
@@ -29,6 +30,7 @@ class ItemSource:
     task_files: Mapping[str, bytes]
     solution_tree: str | None = None
     solution: Mapping[str, bytes] | None = None
+    others: Mapping[str, Mapping[str, bytes]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)

@@ -110,7 +110,7 @@ class Worker:
         binds += [Bind(PACKAGE, INSIDE / "worker"), Bind(self.folder, INSIDE / "queue")]
         descriptor = self._channel.other.fileno()
         command = [self.interpreter.executable, "-I", "-B", "-c", _BOOT, str(descriptor), str(where)]
-        threads = {name: "1" for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")}
+        threads = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
         self._shut = start(
             self.wall,
             command,
