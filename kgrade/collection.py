@@ -288,32 +288,17 @@ class _Queue:
         return self.snapshot.task_tree(item.task), self.snapshot.solution_tree(item) if item.submission else None
 
     def _others(self, item: ItemId) -> dict[str, dict[str, bytes]]:
-        """The task's other submissions that were handed in before this one, but for those that it replaces."""
-        created = self._created(item)
-        names = [name for name in self.snapshot.submissions(item.task) if is_slug(name) and name != item.submission]
-        others = [ItemId(item.task, name) for name in names]
-        replaced = self._replaced(item)
-        return {
-            str(other): self._files(f"{other.folder}/solution")
-            for other in others
-            if other not in replaced and self._created(other) < created
-        }
-
-    def _replaced(self, item: ItemId) -> set[ItemId]:
-        """What `item` supersedes, and what that superseded."""
-        found: set[ItemId] = set()
-        submission = self._submission(item)
-        while submission is not None and submission.supersedes is not None:
-            before = ItemId(item.task, submission.supersedes)
-            if before in found:
-                break
-            found.add(before)
-            submission = self._submission(before)
+        """What others handed in for the task before this submission; one's own earlier work is no copy."""
+        mine = self._submission(item)
+        if mine is None:
+            return {}
+        found = {}
+        for name in self.snapshot.submissions(item.task):
+            other = ItemId(item.task, name)
+            theirs = self._submission(other) if is_slug(name) else None
+            if theirs is not None and theirs.author != mine.author and theirs.created < mine.created:
+                found[str(other)] = self._files(f"{other.folder}/solution")
         return found
-
-    def _created(self, item: ItemId) -> str:
-        submission = self._submission(item)
-        return submission.created if submission else ""
 
     def _submission(self, item: ItemId) -> Submission | None:
         path = f"{item.folder}/submission.yaml"
@@ -347,7 +332,12 @@ def _joined(standing: Evidence | None, found: Evidence, stages: Collection[str])
     if standing is None:
         return found
     others = {name: getattr(standing.stages, name) for name in STAGES if name not in stages}
-    return msgspec.structs.replace(found, stages=msgspec.structs.replace(found.stages, **others))
+    versions = {**standing.environment.versions, **found.environment.versions}
+    return msgspec.structs.replace(
+        found,
+        stages=msgspec.structs.replace(found.stages, **others),
+        environment=msgspec.structs.replace(found.environment, versions=versions),
+    )
 
 
 def _logs_of(evidence: Evidence) -> set[str]:
