@@ -193,9 +193,7 @@ def test_the_evidence_says_the_known_fault_or_its_absence(sample, item):
         pytest.skip(f"{tool} is not installed")
     target = {"cuda": "sm_90", "nki": "trn2"}.get(language, "cpu")
     found = []
-    collect_queue(
-        sample, [ItemId.parse(item)], [target], STAGES_SHOWN, again=True, commit=False, on_event=found.append
-    )
+    collect_queue(sample, [ItemId.parse(item)], [target], STAGES_SHOWN, again=True, commit=False, on_event=found.append)
     (evidence,) = [event.evidence for event in found if isinstance(event, Finished)]
     known = KNOWN[item]
     assert (evidence.state("build"), evidence.state("check")) == (known["build"], known["check"])
