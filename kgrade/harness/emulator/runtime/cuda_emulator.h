@@ -29,5 +29,8 @@
 #include "warp.h"
 #include "atomics.h"
 #include "cache_loads.h"
+#include "fp8.h"
+#include "copies.h"
+#include "fragments.h"
 #include "host.h"
 #pragma GCC visibility pop

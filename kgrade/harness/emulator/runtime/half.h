@@ -4,6 +4,9 @@
 #include <cmath>
 #include <cstdint>
 #include <cstring>
+#ifdef __F16C__
+#include <immintrin.h>
+#endif
 
 #include "integers.h"
 #include "language.h"
@@ -36,6 +39,9 @@ inline uint16_t float_to_half_bits(float f) {
 }
 
 inline float half_bits_to_float(uint16_t h) {
+#ifdef __F16C__
+  return _cvtsh_ss(h);
+#endif
   const uint32_t sign = uint32_t(h & 0x8000) << 16, exponent = h >> 10 & 0x1f, fraction = h & 0x3ff;
   if (exponent == 0) return as<float>(as<uint32_t>(float(fraction) * 0x1p-24f) | sign);
   if (exponent == 31) return as<float>(sign | 0x7f800000 | fraction << 13);
