@@ -17,7 +17,7 @@ _COMMON = [
 ]  # fmt: skip
 _FAST = ["-O2", "-g1"]
 # What the checks say must be true of the source, so nothing is loaded before its time or twice.
-_CHECKED = ["-O1", "-g", "-fsanitize=thread", "-fno-if-conversion", "-fno-tree-pre", "-DEMU_CHECKS"]
+_CHECKED = ["-O1", "-g", "-fsanitize=thread", "--param=tsan-distinguish-volatile=1", "-fno-if-conversion", "-fno-tree-pre", "-DEMU_CHECKS"]
 
 
 @dataclass(frozen=True)
@@ -69,7 +69,7 @@ class Compiler:
             objects.append(str(made))
         # Bound inside itself, so that two solutions in one process never see each other's functions.
         runtime = [str(path) for path in sorted(prepared.glob("*.o"))]
-        command = [str(self.executable), "-shared", "-Wl,-Bsymbolic", "-pthread", "-o", str(library), *objects, *runtime]
+        command = [str(self.executable), "-shared", "-Wl,-Bsymbolic", "-pthread", "-ldl", "-o", str(library), *objects, *runtime]
         finished = self._finished(command, [folder, prepared], [folder], log)
         seconds += finished.seconds
         return Compiled(library if finished.returncode == 0 else None, "".join(log), seconds)

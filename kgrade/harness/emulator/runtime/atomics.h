@@ -9,15 +9,15 @@
 namespace emu {
 
 #ifdef EMU_CHECKS
-void touch_atomic(const void* address, size_t bytes);
+void touch_atomic(const void* address, size_t bytes, Site site);
 #else
-inline void touch_atomic(const void*, size_t) {}
+inline void touch_atomic(const void*, size_t, Site) {}
 #endif
 
 // The change itself is left out of the checks' sight: they have been told that it is atomic.
 template <class T, class Change>
-__attribute__((no_sanitize("thread"))) inline T change(T* address, Change next) {
-  touch_atomic(address, sizeof(T));
+EMU_UNSEEN inline T change(T* address, Site site, Change next) {
+  touch_atomic(address, sizeof(T), site);
   count_spin();
   const T old = *address;
   *address = next(old);
@@ -26,16 +26,18 @@ __attribute__((no_sanitize("thread"))) inline T change(T* address, Change next) 
 
 }  // namespace emu
 
-#define EMU_ATOMIC(name, type, expression)                                                              \
-  inline type atomic##name(type* address, type v) {                                                     \
-    return emu::change(address, [v](type old) __attribute__((no_sanitize("thread"))) -> type { return expression; }); \
-  }                                                                                                     \
-  inline type atomic##name##_block(type* address, type v) { return atomic##name(address, v); }          \
-  inline type atomic##name##_system(type* address, type v) { return atomic##name(address, v); }
+#define EMU_ATOMIC_SCOPED(name, type, expression) \
+  inline type name(type* address, type v, emu::Site site = emu::Site::here()) { \
+    return emu::change(address, site, [v](type old) EMU_UNSEEN -> type { return expression; }); \
+  }
+#define EMU_ATOMIC(name, type, expression) \
+  EMU_ATOMIC_SCOPED(atomic##name, type, expression) \
+  EMU_ATOMIC_SCOPED(atomic##name##_block, type, expression) \
+  EMU_ATOMIC_SCOPED(atomic##name##_system, type, expression)
 
 #define EMU_ATOMIC_INTEGERS(name, expression) \
-  EMU_ATOMIC(name, int, expression)           \
-  EMU_ATOMIC(name, unsigned, expression)      \
+  EMU_ATOMIC(name, int, expression) \
+  EMU_ATOMIC(name, unsigned, expression) \
   EMU_ATOMIC(name, unsigned long long, expression)
 
 // Signed sums wrap: they are made in the unsigned type.
@@ -65,15 +67,19 @@ EMU_ATOMIC(Inc, unsigned, old >= v ? 0 : old + 1)
 EMU_ATOMIC(Dec, unsigned, old == 0 || old > v ? v : old - 1)
 #undef EMU_ATOMIC_INTEGERS
 #undef EMU_ATOMIC
+#undef EMU_ATOMIC_SCOPED
 
-#define EMU_CAS(type)                                                                                             \
-  inline type atomicCAS(type* address, type compare, type v) {                                                    \
-    return emu::change(address, [=](type old) __attribute__((no_sanitize("thread"))) -> type { return old == compare ? v : old; }); \
-  }                                                                                                               \
-  inline type atomicCAS_block(type* address, type compare, type v) { return atomicCAS(address, compare, v); }     \
-  inline type atomicCAS_system(type* address, type compare, type v) { return atomicCAS(address, compare, v); }
+#define EMU_CAS_SCOPED(name, type) \
+  inline type name(type* address, type compare, type v, emu::Site site = emu::Site::here()) { \
+    return emu::change(address, site, [=](type old) EMU_UNSEEN -> type { return old == compare ? v : old; }); \
+  }
+#define EMU_CAS(type) \
+  EMU_CAS_SCOPED(atomicCAS, type) \
+  EMU_CAS_SCOPED(atomicCAS_block, type) \
+  EMU_CAS_SCOPED(atomicCAS_system, type)
 EMU_CAS(int)
 EMU_CAS(unsigned)
 EMU_CAS(unsigned long long)
 EMU_CAS(unsigned short)
 #undef EMU_CAS
+#undef EMU_CAS_SCOPED

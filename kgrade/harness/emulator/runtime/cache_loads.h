@@ -1,7 +1,7 @@
 // Loads and stores with a cache hint: the hint says nothing about the value.
 #pragma once
 
-#define EMU_LOAD(name) template <class T> inline T name(const T* address) { return *address; }
+#define EMU_LOAD(name) template <class T> EMU_INLINE T name(const T* address) { return *address; }
 EMU_LOAD(__ldg)
 EMU_LOAD(__ldca)
 EMU_LOAD(__ldcg)
@@ -9,12 +9,12 @@ EMU_LOAD(__ldcs)
 EMU_LOAD(__ldlu)
 EMU_LOAD(__ldcv)
 #undef EMU_LOAD
-#define EMU_STORE(name) template <class T> inline void name(T* address, T value) { *address = value; }
+#define EMU_STORE(name) template <class T> EMU_INLINE void name(T* address, T value) { *address = value; }
 EMU_STORE(__stwb)
 EMU_STORE(__stcg)
 EMU_STORE(__stcs)
 EMU_STORE(__stwt)
 #undef EMU_STORE
 
-template <class T> inline unsigned long __cvta_generic_to_global(const T* p) { return (unsigned long)p; }
+template <class T> EMU_INLINE unsigned long __cvta_generic_to_global(const T* p) { return (unsigned long)p; }
 inline bool __isGlobal(const void*) { return true; }

@@ -26,8 +26,8 @@ inline void wait_copies(unsigned) {}
 }  // namespace emu
 
 // `zeros` bytes at the end of the destination are filled with zeros and not read from the source.
-inline void __pipeline_memcpy_async(void* to, const void* from, size_t bytes, size_t zeros = 0) {
+EMU_INLINE void __pipeline_memcpy_async(void* to, const void* from, size_t bytes, size_t zeros = 0) {
   emu::copy_async(to, from, unsigned(bytes), unsigned(zeros));
 }
 inline void __pipeline_commit() { emu::commit_copies(); }
-inline void __pipeline_wait_prior(size_t groups) { emu::wait_copies(unsigned(groups)); }
+EMU_INLINE void __pipeline_wait_prior(size_t groups) { emu::wait_copies(unsigned(groups)); }

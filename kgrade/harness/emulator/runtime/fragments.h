@@ -60,7 +60,7 @@ inline void fill_fragment(F& f, T value) {
 
 namespace detail {
 template <class F, class P>
-void load(F& f, const P* from, unsigned ld, bool rows) {
+EMU_INLINE void load(F& f, const P* from, unsigned ld, bool rows) {
   const int lane = emu::lane();
   for (int i = 0; i < F::num_elements; ++i) {
     const int r = F::row_of(lane, i), c = F::column_of(lane, i);
@@ -70,18 +70,18 @@ void load(F& f, const P* from, unsigned ld, bool rows) {
 }  // namespace detail
 
 template <class Use, int M, int N, int K, class T, class Layout, class P>
-inline void load_matrix_sync(fragment<Use, M, N, K, T, Layout>& f, const P* from, unsigned ld, emu::Site site = emu::Site::here()) {
+EMU_INLINE void load_matrix_sync(fragment<Use, M, N, K, T, Layout>& f, const P* from, unsigned ld, emu::Site site = emu::Site::here()) {
   __syncwarp(~0u, site);
   detail::load(f, from, ld, std::is_same<Layout, row_major>::value);
 }
 template <int M, int N, int K, class T, class P>
-inline void load_matrix_sync(fragment<accumulator, M, N, K, T>& f, const P* from, unsigned ld, layout_t layout,
+EMU_INLINE void load_matrix_sync(fragment<accumulator, M, N, K, T>& f, const P* from, unsigned ld, layout_t layout,
                              emu::Site site = emu::Site::here()) {
   __syncwarp(~0u, site);
   detail::load(f, from, ld, layout == mem_row_major);
 }
 template <int M, int N, int K, class T, class P>
-inline void store_matrix_sync(P* to, const fragment<accumulator, M, N, K, T>& f, unsigned ld, layout_t layout,
+EMU_INLINE void store_matrix_sync(P* to, const fragment<accumulator, M, N, K, T>& f, unsigned ld, layout_t layout,
                               emu::Site site = emu::Site::here()) {
   using F = fragment<accumulator, M, N, K, T>;
   const int lane = emu::lane();

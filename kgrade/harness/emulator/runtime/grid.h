@@ -77,6 +77,13 @@ struct Grid {
       idle_blocks.push_back(b.get());
     }
   }
+  // Whether an address lies in what the scheduler keeps of its blocks, such as the slots of a shuffle.
+  bool owns(const void* address) const {
+    for (const auto& b : blocks) {
+      if (address >= b.get() && address < b.get() + 1) return true;
+    }
+    return false;
+  }
   void reset_fibers() {
     free_fibers.clear();
     fibers_made = 0;

@@ -7,6 +7,7 @@
 #include <map>
 #include <string>
 
+#include "findings.h"
 #include "grid.h"
 #include "observer.h"
 #include "storage.h"
@@ -96,10 +97,7 @@ void execute(void (*run_threads)(const void*), const void* body, bool cooperativ
   }
 }
 
-void fence() {
-  machine.current->fenced = true;
-  if (observer.fence) observer.fence();
-}
+void fence() { machine.current->fenced = true; }
 
 cudaError_t copy_symbol(void* to, const void* from, size_t bytes, size_t room) {
   if (bytes > room) return failed(cudaErrorInvalidValue);
@@ -308,4 +306,16 @@ EMU_EXPORT const char* kgrade_emulator_fault() { return sticky_why.c_str(); }
 EMU_EXPORT void kgrade_emulator_reset() {
   sticky_error = last_error = cudaSuccess;
   sticky_why.clear();
+#ifdef EMU_CHECKS
+  clear_checks();
+#endif
+}
+
+// What the checks have found since the last reset: one JSON object a line; empty in an object without checks.
+EMU_EXPORT const char* kgrade_emulator_findings() {
+#ifdef EMU_CHECKS
+  return findings_text();
+#else
+  return "";
+#endif
 }

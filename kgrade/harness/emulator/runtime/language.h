@@ -16,6 +16,9 @@
 #define __managed__
 #define __grid_constant__
 #define __forceinline__ inline
+
+// Functions of the runtime that touch the kernel's memory: inlined, so that the access has the line of the call.
+#define EMU_INLINE __attribute__((always_inline)) inline
 #define __launch_bounds__(...)
 #define __maxnreg__(...)
 #define __align__(n) __attribute__((aligned(n)))

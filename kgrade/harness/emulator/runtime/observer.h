@@ -6,7 +6,12 @@
 
 namespace emu {
 
-enum class Access : unsigned char { read, write, atomic };
+// A volatile access is ordered and never torn, like an atomic one, but only reads or only writes.
+enum class Access : unsigned char { read, write, atomic, volatile_read, volatile_write };
+
+constexpr bool reads(Access how) { return how != Access::write && how != Access::volatile_write; }
+constexpr bool writes(Access how) { return how != Access::read && how != Access::volatile_read; }
+constexpr bool synchronises(Access how) { return how != Access::read && how != Access::write; }
 
 struct Observer {
   void (*launch_begins)();
@@ -17,8 +22,6 @@ struct Observer {
   void (*warp_meeting)(unsigned warp, unsigned lanes);     // `lanes` of the warp have met
   void (*divergence)(const char* what, Site site);  // found by the scheduler in the current thread
   void (*standstill)(const char* why);
-  void (*access)(const void* address, size_t bytes, Access how, const void* pc);
-  void (*fence)();
   void (*shared)(const void* storage, size_t bytes, const char* name);
   void (*allocated)(const void* address, size_t bytes, const char* name, bool initialised);
   void (*freed)(const void* address);
