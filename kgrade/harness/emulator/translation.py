@@ -28,6 +28,7 @@ SOURCES = (".cu", ".cuh", ".h", ".hpp", ".inl", ".cpp", ".cc")
 _ALIGN = re.compile(rb"__align__(?=[ \t]*\()")
 _FORCE_INLINE = re.compile(rb"\b(?:inline|__inline__|__inline)\b(?=[^;{}()]*\b__forceinline__\b)")
 _INLINE_AFTER = re.compile(rb"\b__forceinline__\b((?:[ \t\n]+\w+)*?[ \t\n]+)(?:inline|__inline__)\b")
+_LAMBDA_QUALIFIER = re.compile(rb"\](?:[ \t]*\b__(?:device|host)__\b)+")
 # Evaluated where the call stands: a literal has no other value for any thread, and `auto` would lose its meaning.
 _IN_PLACE = {"number_literal", "null", "true", "false", "char_literal", "initializer_list", "string_literal"}
 
@@ -83,8 +84,13 @@ def _prepared(path: str, text: bytes) -> bytes:
 
 
 def _parse(text: bytes) -> tree_sitter.Node:
-    """Parse with `__align__(n)` seen as `alignas(n)`, which the grammar knows everywhere; offsets stay the same."""
-    return _parser().parse(_ALIGN.sub(b"alignas  ", text)).root_node
+    """Parse what the grammar knows everywhere, at the same offsets.
+
+    `__align__(n)` is seen as `alignas(n)`, and a lambda's `__device__` is not seen.
+    """
+    seen = _ALIGN.sub(b"alignas  ", text)
+    seen = _LAMBDA_QUALIFIER.sub(lambda found: b"]" + b" " * (len(found.group()) - 1), seen)
+    return _parser().parse(seen).root_node
 
 
 def _walk(node: tree_sitter.Node) -> Iterator[tree_sitter.Node]:
@@ -180,6 +186,10 @@ def _launch(file: _File, node: tree_sitter.Node) -> None:
         parameters.append(b"auto emu_%d" % len(parameters))
         passed.append(b"emu_%d" % len(captured))
         captured.append(text)
+    if b"__VA_ARGS__" in captured:
+        # One argument in the macro's text, any number where it is used.
+        parameters, passed = [b"auto... emu_all"], [b"emu_all..."]
+        captured = [_apply(file, child.start_byte, child.end_byte) for child in arguments.named_children]
     address = b"nullptr" if name in file.templates else b"emu::address_of(" + target + b")"
     call = b"[=](" + b", ".join(parameters) + b") { " + target + b"(" + b", ".join(passed) + b"); }"
     text = b'emu::launch(emu::Configuration(%b), emu::Kernel{"%b", %b}, %b)' % (

@@ -58,7 +58,7 @@ def load(compiler: Compiler, tmp_path_factory: pytest.TempPathFactory) -> Load:
                 (folder / path).write_bytes(text)
             compiled = compiler.compile(folder, checks)
             assert compiled.library is not None, compiled.log
-            known[key] = Loaded(compiled.library)
+            known[key] = Loaded(compiled.library, sorted(files))
         return known[key]
 
     return loaded
