@@ -17,7 +17,8 @@ _COMMON = [
 ]  # fmt: skip
 _FAST = ["-O2", "-g1"]
 # What the checks say must be true of the source, so nothing is loaded before its time or twice.
-_CHECKED = ["-O1", "-g", "-fsanitize=thread", "--param=tsan-distinguish-volatile=1", "-fno-if-conversion", "-fno-tree-pre", "-DEMU_CHECKS"]
+_CHECKED = ["-O1", "-g", "-fsanitize=thread", "--param=tsan-distinguish-volatile=1", "-fno-if-conversion", "-fno-tree-pre",
+    "-fno-tree-sra", "-DEMU_CHECKS",]
 
 
 @dataclass(frozen=True)

@@ -40,7 +40,10 @@ def compiler(tmp_path_factory: pytest.TempPathFactory) -> Compiler:
     executable = find_compiler()
     if executable is None:
         pytest.skip(NO_COMPILER)
-    return Compiler(executable, tmp_path_factory.getbasetemp().parent / "emulator-runtime", run)
+    made = Compiler(executable, tmp_path_factory.getbasetemp().parent / "emulator-runtime", run)
+    for checks in (False, True):
+        made.prepare(checks)
+    return made
 
 
 @pytest.fixture(scope="session")

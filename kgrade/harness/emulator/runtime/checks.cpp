@@ -23,10 +23,12 @@ constexpr int kIllegalAddress = 700, kMisaligned = 716;
 std::vector<void*> quarantine;  // freed memory, kept so that a use of it is seen
 std::vector<Region*> shared_of_block;
 
-// A second write of the same bytes is harmless when it writes what stands there already. The hook comes before the
-// write, so the judgement has to wait for the next event.
+// Two conflicts are harmless, and only what follows tells: a second write of bytes that writes what stands there
+// already, and a plain read of a word that is the first guess of a compare-and-swap on it. The hook comes before the
+// access, so the judgement waits for the next event.
 struct Doubt {
   bool open = false;
+  bool wrote;
   const void* address;
   size_t bytes;
   unsigned char before[16];
@@ -37,10 +39,11 @@ struct Doubt {
 };
 Doubt doubt;
 
-void settle_doubt() {
+void settle_doubt(const void* next, Access how) {
   if (!doubt.open) return;
   doubt.open = false;
-  if (memcmp(doubt.address, doubt.before, doubt.bytes) == 0) return;
+  if (doubt.wrote && memcmp(doubt.address, doubt.before, doubt.bytes) == 0) return;
+  if (!doubt.wrote && next == doubt.address && how == Access::atomic) return;
   const uint3 block = blockIdx, thread = threadIdx;
   blockIdx = doubt.block;
   threadIdx = doubt.thread;
@@ -48,6 +51,8 @@ void settle_doubt() {
   blockIdx = block;
   threadIdx = thread;
 }
+
+void settle_last_doubt() { settle_doubt(nullptr, Access::read); }
 
 bool on_launching_stack(uintptr_t address) {
   static thread_local uintptr_t low = 0, high = 0;
@@ -154,8 +159,9 @@ void look_for_race(Region& region, uintptr_t address, size_t bytes, Access how, 
       const std::string what = std::string(verb(how)) + " of " + region.name + " at byte " + std::to_string(address - region.start) +
                                ", with no barrier after the " + past(touch, wrote) + " by another thread";
       const Other other{touch.thread, touch.place, past(touch, wrote)};
-      if (writing && wrote && !atomic && !touch.atomic && bytes <= sizeof doubt.before) {
-        doubt = {true, reinterpret_cast<void*>(address), bytes, {}, blockIdx, threadIdx, place, other, what};
+      const bool same_value = writing && wrote && !atomic && !touch.atomic;
+      if ((same_value || (!writing && touch.atomic)) && bytes <= sizeof doubt.before) {
+        doubt = {true, writing, reinterpret_cast<void*>(address), bytes, {}, blockIdx, threadIdx, place, other, what};
         memcpy(doubt.before, doubt.address, bytes);
       } else {
         report("race", what, place, other);
@@ -180,7 +186,7 @@ void look_for_race(Region& region, uintptr_t address, size_t bytes, Access how, 
 
 void check(const void* pointer, size_t bytes, Access how, uint32_t place, bool natural) {
   if (!machine.on_device) return;
-  settle_doubt();
+  settle_doubt(pointer, how);
   const auto address = reinterpret_cast<uintptr_t>(pointer);
   Region* region = tracked(address, bytes, how, place);
   if (synchronises(how)) {
@@ -259,7 +265,7 @@ void divergence(const char* what, Site site) {
 }
 
 void block_barrier() {
-  settle_doubt();
+  settle_last_doubt();
   order_block_barrier();
 }
 
@@ -277,9 +283,9 @@ void standstill(const char* why) {
 // Set before the first launch, after the observer itself exists.
 const bool watching = [] {
   observer.launch_begins = launch_begins;
-  observer.launch_ends = settle_doubt;
+  observer.launch_ends = settle_last_doubt;
   observer.block_begins = block_begins;
-  observer.block_ends = settle_doubt;
+  observer.block_ends = settle_last_doubt;
   observer.block_barrier = block_barrier;
   observer.warp_meeting = order_warp_meeting;
   observer.divergence = divergence;

@@ -119,6 +119,7 @@ void begin_block(Block& b, unsigned long number) {
              static_cast<unsigned>(number / (static_cast<unsigned long>(gridDim.x) * gridDim.y))};
   b.begun = true;
   b.barrier = {};
+  memset(b.waiting_lanes, 0, sizeof b.waiting_lanes);  // a kernel that was abandoned leaves lanes behind
   if (b.used_named) memset(b.named, 0, sizeof b.named);
   b.used_named = false;
   b.ready.clear();
