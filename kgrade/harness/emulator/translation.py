@@ -282,15 +282,24 @@ def _assembly(file: _File, node: tree_sitter.Node) -> None:
 
 
 def _macro(file: _File, node: tree_sitter.Node) -> None:
-    """Translate the body of a macro as if it stood in a function; its parameters are identifiers like any other."""
-    body = file.of(node)
-    head, tail = b"void emu_macro() { ", b" ; }"
-    inner = _File(file.path, head + body.replace(b"\\\n", b" \n") + tail, file.templates)
+    """Translate the body of a macro: as statements where it parses as such, else as declarations."""
+    body = file.of(node).replace(b"\\\n", b" \n")
+    best: tuple[_File, tree_sitter.Node, bytes, bytes] | None = None
+    for head, tail in ((b"void emu_macro() { ", b" ; }"), (b"", b"")):
+        inner = _File(file.path, head + body + tail, file.templates)
+        # A pasted name is one name; the same length keeps the offsets.
+        root = _parse(inner.text.replace(b"##", b"__"))
+        if best is None or not root.has_error:
+            best = (inner, root, head, tail)
+        if not root.has_error:
+            break
+    assert best is not None
+    inner, root, head, tail = best
     try:
-        _visit(inner, _parse(inner.text))
+        _visit(inner, root)
     except CannotRun as refused:
-        raise CannotRun(refused.construct, file.path, line_of(file.text, node.start_byte) + refused.line - 1) from refused
-    if not inner.edits:
-        return
-    text = _apply(inner)[len(head) : -len(tail)]
-    file.edits.append((node.start_byte, node.end_byte, text.replace(b" \n", b"\\\n")))
+        line = line_of(file.text, node.start_byte) + refused.line - 1
+        raise CannotRun(refused.construct, file.path, line) from refused
+    if inner.edits:
+        text = _apply(inner)[len(head) : len(_apply(inner)) - len(tail)]
+        file.edits.append((node.start_byte, node.end_byte, text.replace(b" \n", b"\\\n")))
