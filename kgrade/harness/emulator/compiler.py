@@ -17,8 +17,16 @@ _COMMON = [
 ]  # fmt: skip
 _FAST = ["-O2", "-g1"]
 # What the checks say must be true of the source, so nothing is loaded before its time or twice.
-_CHECKED = ["-O1", "-g", "-fsanitize=thread", "--param=tsan-distinguish-volatile=1", "-fno-if-conversion", "-fno-tree-pre",
-    "-fno-tree-sra", "-DEMU_CHECKS",]
+_CHECKED = [
+    "-O1",
+    "-g",
+    "-fsanitize=thread",
+    "--param=tsan-distinguish-volatile=1",
+    "-fno-if-conversion",
+    "-fno-tree-pre",
+    "-fno-tree-sra",
+    "-DEMU_CHECKS",
+]
 
 
 @dataclass(frozen=True)
@@ -70,7 +78,17 @@ class Compiler:
             objects.append(str(made))
         # Bound inside itself, so that two solutions in one process never see each other's functions.
         runtime = [str(path) for path in sorted(prepared.glob("*.o"))]
-        command = [str(self.executable), "-shared", "-Wl,-Bsymbolic", "-pthread", "-ldl", "-o", str(library), *objects, *runtime]
+        command = [
+            str(self.executable),
+            "-shared",
+            "-Wl,-Bsymbolic",
+            "-pthread",
+            "-ldl",
+            "-o",
+            str(library),
+            *objects,
+            *runtime,
+        ]
         finished = self._finished(command, [folder, prepared], [folder], log)
         seconds += finished.seconds
         return Compiled(library if finished.returncode == 0 else None, "".join(log), seconds)
@@ -91,10 +109,19 @@ class Compiler:
             if path.is_file():
                 shutil.copyfile(path, place / path.name)
         header = place / "cuda_emulator.h"
-        steps = [[*self._command(checks), "-D__CUDA_ARCH__=900", "-x", "c++-header", str(header), "-o", f"{header}.gch"]]
+        steps = [
+            [*self._command(checks), "-D__CUDA_ARCH__=900", "-x", "c++-header", str(header), "-o", f"{header}.gch"]
+        ]
         for source in sorted(place.glob("*.cpp")):
             # The runtime itself is never instrumented: it must see what the checks must not.
-            plain = [str(self.executable), *_COMMON, "-O2", "-g1", "-fvisibility=hidden", *(["-DEMU_CHECKS"] if checks else [])]
+            plain = [
+                str(self.executable),
+                *_COMMON,
+                "-O2",
+                "-g1",
+                "-fvisibility=hidden",
+                *(["-DEMU_CHECKS"] if checks else []),
+            ]
             steps.append([*plain, "-c", str(source), "-o", str(source.with_suffix(".o"))])
         log: list[str] = []
         for command in steps:
@@ -107,12 +134,16 @@ class Compiler:
 
     def _key(self, checks: bool) -> str:
         """A name for everything that the prepared runtime depends on."""
-        digest = hashlib.sha256(repr((str(self.executable), self.executable.stat().st_mtime, self._command(checks))).encode())
+        digest = hashlib.sha256(
+            repr((str(self.executable), self.executable.stat().st_mtime, self._command(checks))).encode()
+        )
         for path in sorted(path for path in RUNTIME.iterdir() if path.is_file()):
             digest.update(path.name.encode() + path.read_bytes())
         return digest.hexdigest()[:20]
 
-    def _finished(self, command: Sequence[str], readable: Sequence[Path], writable: Sequence[Path], log: list[str]) -> Finished:
+    def _finished(
+        self, command: Sequence[str], readable: Sequence[Path], writable: Sequence[Path], log: list[str]
+    ) -> Finished:
         finished = self.run(command, readable=readable, writable=writable, limit_s=self.limit_s)
         log.append(f"$ {' '.join(command)}\n{output_of(finished)}[exit status {finished.returncode}]\n\n")
         return finished

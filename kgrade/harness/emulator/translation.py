@@ -104,7 +104,9 @@ def _template_kernels(root: tree_sitter.Node, text: bytes) -> Iterator[bytes]:
         if node.type != "template_declaration":
             continue
         for child in node.children:
-            if child.type in ("function_definition", "declaration") and any(c.type == "__global__" for c in child.children):
+            if child.type in ("function_definition", "declaration") and any(
+                c.type == "__global__" for c in child.children
+            ):
                 declarator = child.child_by_field_name("declarator")
                 name = declarator.child_by_field_name("declarator") if declarator is not None else None
                 if name is not None:
@@ -177,7 +179,9 @@ def _launch(file: _File, node: tree_sitter.Node) -> None:
     configuration = _apply(file, syntax.start_byte + 3, syntax.end_byte - 3)
     target = _apply(file, callee.start_byte, callee.end_byte)
     name = _base_name(file, callee)
-    parameters, passed, captured = [], [], []
+    parameters: list[bytes] = []
+    passed: list[bytes] = []
+    captured: list[bytes] = []
     for argument in (child for child in arguments.named_children if child.type != "comment"):
         text = _apply(file, argument.start_byte, argument.end_byte)
         if argument.type in _IN_PLACE:
@@ -204,7 +208,12 @@ def _launch(file: _File, node: tree_sitter.Node) -> None:
 def _name_the_kernel(file: _File, node: tree_sitter.Node) -> None:
     """`cudaFuncSetAttribute(kernel<…>, …)` of a template goes by the kernel's name, as its launches do."""
     function, arguments = node.child_by_field_name("function"), node.child_by_field_name("arguments")
-    if function is None or arguments is None or file.of(function) != b"cudaFuncSetAttribute" or not arguments.named_children:
+    if (
+        function is None
+        or arguments is None
+        or file.of(function) != b"cudaFuncSetAttribute"
+        or not arguments.named_children
+    ):
         return
     first = arguments.named_children[0]
     for part in _walk(first):
@@ -214,7 +223,10 @@ def _name_the_kernel(file: _File, node: tree_sitter.Node) -> None:
 
 
 def _is_shared(node: tree_sitter.Node) -> bool:
-    return any(child.type == "type_qualifier" and child.children and child.children[0].type == "__shared__" for child in node.children)
+    return any(
+        child.type == "type_qualifier" and child.children and child.children[0].type == "__shared__"
+        for child in node.children
+    )
 
 
 def _declared_name(node: tree_sitter.Node) -> tree_sitter.Node:
@@ -236,7 +248,11 @@ def _shared(file: _File, node: tree_sitter.Node) -> None:
         if child.start_byte >= declarators[0].start_byte:
             break
         text = file.of(child)
-        if child.type == "storage_class_specifier" or text == b"__shared__" or text.startswith((b"alignas", b"__align__")):
+        if (
+            child.type == "storage_class_specifier"
+            or text == b"__shared__"
+            or text.startswith((b"alignas", b"__align__"))
+        ):
             continue
         specifiers.append(_apply(file, child.start_byte, child.end_byte))
     extern = any(file.of(child) == b"extern" for child in node.children)

@@ -64,7 +64,9 @@ def _floats() -> np.ndarray:
     finite = halves[np.isfinite(halves)]
     with np.errstate(all="ignore"):
         ties = (finite[:-1] + finite[1:]) / 2
-    return np.concatenate([bits.view(np.float32), halves, ties, np.array([0, -0.0, np.inf, -np.inf, 464, 465, 61440], np.float32)])
+    return np.concatenate(
+        [bits.view(np.float32), halves, ties, np.array([0, -0.0, np.inf, -np.inf, 464, 465, 61440], np.float32)]
+    )
 
 
 def _same_but_for_nan(got: np.ndarray, expected: np.ndarray) -> None:
@@ -131,14 +133,18 @@ def test_the_class_of_e4m3_saturates(load: Any) -> None:
 
 
 def _words() -> np.ndarray:
-    return np.concatenate([np.random.default_rng(9).integers(0, 1 << 32, COUNT, dtype=np.uint32), [0, 1, 1 << 31, 0xFFFFFFFF]]).astype(np.uint32)
+    return np.concatenate(
+        [np.random.default_rng(9).integers(0, 1 << 32, COUNT, dtype=np.uint32), [0, 1, 1 << 31, 0xFFFFFFFF]]
+    ).astype(np.uint32)
 
 
 def test_integer_intrinsics(load: Any) -> None:
     x = _words()
     bits = (x[:, None] >> np.arange(32, dtype=np.uint32)) & 1
     np.testing.assert_array_equal(_mapped(load, "popcount", x, np.int32), bits.sum(1))
-    np.testing.assert_array_equal(_mapped(load, "leading", x, np.int32), np.where(x == 0, 32, np.argmax(bits[:, ::-1], 1)))
+    np.testing.assert_array_equal(
+        _mapped(load, "leading", x, np.int32), np.where(x == 0, 32, np.argmax(bits[:, ::-1], 1))
+    )
     np.testing.assert_array_equal(_mapped(load, "first", x, np.int32), np.where(x == 0, 0, np.argmax(bits, 1) + 1))
     weights = (1 << np.arange(31, -1, -1)).astype(np.uint64)
     np.testing.assert_array_equal(_mapped(load, "reversed", x, np.uint32), (bits * weights).sum(1).astype(np.uint32))

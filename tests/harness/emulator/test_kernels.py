@@ -331,9 +331,7 @@ def quantise_fp8(rng: np.random.Generator) -> Case:
 @kernel("rows")
 def swiglu(rng: np.random.Generator) -> Case:
     gate, up = normal(rng, 300, dtype=BF16), normal(rng, 300, dtype=BF16)
-    return Case(
-        [gate, up], [np.zeros(300, BF16)], [300], [wide(gate) / (1 + np.exp(-wide(gate))) * wide(up)], 8e-3
-    )
+    return Case([gate, up], [np.zeros(300, BF16)], [300], [wide(gate) / (1 + np.exp(-wide(gate))) * wide(up)], 8e-3)
 
 
 def _scan(rng: np.random.Generator, n: int, exclusive: bool = False) -> Case:
@@ -396,6 +394,62 @@ def sum_locked(rng: np.random.Generator) -> Case:
 @kernel("ordering")
 def sum_cas(rng: np.random.Generator) -> Case:
     return _sum(rng, np.float64, 500)
+
+
+@kernel("instructions")
+def gemm_mma(rng: np.random.Generator) -> Case:
+    return _gemm(rng, 32, 24, 64, np.float16)
+
+
+@kernel("instructions")
+def mma_int8(rng: np.random.Generator) -> Case:
+    a, b = rng.integers(-128, 128, (16, 32)).astype(np.int8), rng.integers(-128, 128, (8, 32)).astype(np.int8)
+    return Case([a, b], [np.zeros((16, 8), np.int32)], [], [a.astype(int) @ b.astype(int).T], 0)
+
+
+@kernel("instructions")
+def mma_tf32(rng: np.random.Generator) -> Case:
+    a, b = normal(rng, 16, 8), normal(rng, 8, 8)
+    return Case([a, b], [f32(16, 8)], [], [wide(a) @ wide(b)], 2e-3)
+
+
+@kernel("instructions")
+def ptx_integers(rng: np.random.Generator) -> Case:
+    x, lane = rng.integers(0, 1 << 32, 32).astype(np.uint32), np.arange(32, dtype=np.uint32)
+    perm = (x & 0xFFFF) | ((~x & 0xFFFF) << 16)
+    columns = [lane, perm, (x & 0xF0F0F0F0) | lane, (x >> 5) & 511, np.where(lane > 15, 7, 1)]
+    return Case([x], [np.zeros((32, 5), np.uint32)], [], [np.stack(columns, axis=1)], 0)
+
+
+@kernel("instructions")
+def ptx_vectors(rng: np.random.Generator) -> Case:
+    x = normal(rng, 300)
+    expected = wide(x).copy()
+    expected[::4] = 2.0 ** expected[::4]
+    return Case([x], [f32(300)], [300], [expected], 1e-6)
+
+
+@kernel("instructions")
+def named_barriers(rng: np.random.Generator) -> Case:
+    x = normal(rng, 5, 32)
+    return Case([x], [f32(5, 32)], [5], [2 * x[:, ::-1]], 0)
+
+
+@kernel("instructions")
+def group_tiles(rng: np.random.Generator) -> Case:
+    x = normal(rng, 16, 8)
+    return Case([x], [f32(16), f32(16, 8)], [128], [wide(x).sum(1), np.cumsum(wide(x), 1)])
+
+
+@kernel("instructions")
+def group_coalesced(rng: np.random.Generator) -> Case:
+    x = rng.integers(0, 100, 500).astype(np.int32)
+    return Case([x], [np.full(1, -1, np.int32)], [500], [[(x % 3 == 0).sum()]], 0)
+
+
+@kernel("instructions")
+def group_grid(rng: np.random.Generator) -> Case:
+    return _sum(rng, np.float32, 3000)
 
 
 def _run(loaded: Any, name: str, make: Make, seed: int = 0) -> None:

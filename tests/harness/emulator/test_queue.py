@@ -47,7 +47,10 @@ def _gemm(loaded: Any, m: int, n: int, k: int) -> bool:
     return bool((np.abs(y - exact) <= np.maximum(5e-3 + 1e-3 * exact, np.spacing(exact.astype(np.float16)))).all())
 
 
-@pytest.mark.parametrize("item", ["transpose-tiled/s01", "histogram-u8/s01", "scan-inclusive/s01", "scan-inclusive/s02", "gemm-epilogue-port/s01"])
+@pytest.mark.parametrize(
+    "item",
+    ["transpose-tiled/s01", "histogram-u8/s01", "scan-inclusive/s01", "scan-inclusive/s02", "gemm-epilogue-port/s01"],
+)
 @pytest.mark.parametrize("checks", [False, True], ids=["plain", "checked"])
 def test_what_has_no_planted_fault_is_right_and_clean(load: Any, item: str, checks: bool) -> None:
     loaded = load(_source(item), checks)
@@ -72,8 +75,16 @@ def test_the_race_in_the_histogram_is_found_and_gives_wrong_counts(load: Any) ->
     loaded = load(_source("histogram-u8/s02"), True)
     _histogram(loaded, 4097)
     assert {"race"} <= {finding.kind for finding in loaded.findings}
-    line = next(n for n, text in enumerate(_source("histogram-u8/s02")["histogram.cu"].split("\n"), 1) if "bins[threadIdx.x] = 0" in text)
-    assert any(finding.kind == "race" and line in (finding.line, finding.other.line) for finding in loaded.findings if finding.other)
+    line = next(
+        n
+        for n, text in enumerate(_source("histogram-u8/s02")["histogram.cu"].split("\n"), 1)
+        if "bins[threadIdx.x] = 0" in text
+    )
+    assert any(
+        finding.kind == "race" and line in (finding.line, finding.other.line)
+        for finding in loaded.findings
+        if finding.other
+    )
 
 
 def test_half_accumulation_leaves_the_tolerance(load: Any) -> None:
@@ -88,8 +99,12 @@ def test_cub_is_named() -> None:
         translate(sources)
 
 
-@pytest.mark.parametrize(("item", "said"), [("histogram-u8/s03", "atomicAdd"), ("gemm-epilogue-port/s02", "too much shared data")])
-def test_what_nvcc_refuses_does_not_compile_here_either(compiler: Compiler, tmp_path: Path, item: str, said: str) -> None:
+@pytest.mark.parametrize(
+    ("item", "said"), [("histogram-u8/s03", "atomicAdd"), ("gemm-epilogue-port/s02", "too much shared data")]
+)
+def test_what_nvcc_refuses_does_not_compile_here_either(
+    compiler: Compiler, tmp_path: Path, item: str, said: str
+) -> None:
     for path, text in translate({path: text.encode() for path, text in _source(item).items()}).items():
         (tmp_path / path).write_bytes(text)
     compiled = compiler.compile(tmp_path, checks=False)

@@ -16,5 +16,4 @@ EMU_STORE(__stcs)
 EMU_STORE(__stwt)
 #undef EMU_STORE
 
-template <class T> EMU_INLINE unsigned long __cvta_generic_to_global(const T* p) { return (unsigned long)p; }
 inline bool __isGlobal(const void*) { return true; }

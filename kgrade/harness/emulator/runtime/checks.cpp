@@ -287,6 +287,7 @@ const bool watching = [] {
   observer.block_begins = block_begins;
   observer.block_ends = settle_last_doubt;
   observer.block_barrier = block_barrier;
+  observer.grid_barrier = order_grid_barrier;
   observer.warp_meeting = order_warp_meeting;
   observer.divergence = divergence;
   observer.standstill = standstill;

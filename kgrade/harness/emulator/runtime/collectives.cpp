@@ -296,7 +296,7 @@ void release_grid_barrier(const std::vector<Block*>& blocks) {
       b->ready.push_back(&b->thread[i]);
     }
   }
-  if (observer.block_barrier) observer.block_barrier();
+  if (observer.grid_barrier) observer.grid_barrier();
   ++grid.events;
 }
 

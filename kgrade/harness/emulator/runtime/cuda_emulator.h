@@ -32,5 +32,7 @@
 #include "fp8.h"
 #include "copies.h"
 #include "fragments.h"
+#include "cooperative_groups.h"
+#include "ptx.h"
 #include "host.h"
 #pragma GCC visibility pop

@@ -1,5 +1,8 @@
 #include "host.h"
 
+#include <cxxabi.h>
+#include <dlfcn.h>
+
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
@@ -51,6 +54,19 @@ size_t allowed_dynamic_shared(const Kernel& kernel) {
   return allowed;
 }
 
+// A launch through a pointer has no name in the source: the symbol has one.
+const char* name_of(const Kernel& kernel) {
+  Dl_info info;
+  if (*kernel.name != 0 || dladdr(kernel.address, &info) == 0 || info.dli_sname == nullptr) return kernel.name;
+  static std::string name;
+  int status = 0;
+  char* readable = abi::__cxa_demangle(info.dli_sname, nullptr, nullptr, &status);
+  name = readable != nullptr ? readable : info.dli_sname;
+  free(readable);
+  name = name.substr(0, name.find('('));
+  return name.c_str();
+}
+
 cudaError_t why_refused(const Configuration& c, const Kernel& kernel) {
   const unsigned long threads = static_cast<unsigned long>(c.block.x) * c.block.y * c.block.z;
   if (threads == 0 || threads > kMaxThreads || c.block.z > 64) return cudaErrorInvalidConfiguration;
@@ -81,7 +97,7 @@ bool admit(const Configuration& configuration, const Kernel& kernel) {
   gridDim = configuration.grid;
   blockDim = configuration.block;
   machine.dynamic_bytes = static_cast<unsigned>(configuration.shared);
-  grid.kernel = kernel.name;
+  grid.kernel = name_of(kernel);
   grid.state = grid.seed;
   return true;
 }

@@ -19,6 +19,7 @@ struct Observer {
   void (*block_begins)();
   void (*block_ends)();
   void (*block_barrier)();                                 // all living threads have passed
+  void (*grid_barrier)();                                  // all blocks have passed
   void (*warp_meeting)(unsigned warp, unsigned lanes);     // `lanes` of the warp have met
   void (*divergence)(const char* what, Site site);  // found by the scheduler in the current thread
   void (*standstill)(const char* why);

@@ -51,6 +51,9 @@ void order_block_barrier() {
   for (unsigned rank = 0; rank < machine.threads; ++rank) relies[rank].reset();
 }
 
+// As if another launch began: everything before lies behind everything after.
+void order_grid_barrier() { launch_epoch = ++epoch; }
+
 void order_warp_meeting(unsigned warp, unsigned lanes) {
   uint32_t joined[kWarp] = {};
   for (unsigned left = lanes; left != 0; left &= left - 1) {

@@ -7,6 +7,7 @@ namespace emu {
 void order_launch_begins();
 void order_block_begins();
 void order_block_barrier();
+void order_grid_barrier();
 void order_warp_meeting(unsigned warp, unsigned lanes);
 // An atomic takes over what others handed over at this address; with a fence before it, it also hands over.
 void order_atomic(uintptr_t address, bool fenced);
