@@ -1,0 +1,88 @@
+"""What the checks of an emulated run say, with the lines of the source that they speak of."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Literal
+
+import msgspec
+
+Kind = Literal[
+    "global-out-of-bounds", "shared-out-of-bounds", "misaligned", "shared-uninitialised", "global-uninitialised",
+    "race", "divergent-barrier", "inactive-lane", "use-after-free", "hang",
+]  # fmt: skip
+
+
+class Other(msgspec.Struct, frozen=True):
+    """The other thread of a race: what it did, and where."""
+
+    did: str
+    block: tuple[int, int, int]
+    thread: tuple[int, int, int]
+    file: str = ""
+    line: int = 0
+
+
+class Finding(msgspec.Struct, frozen=True):
+    """One fault: kernel, block and thread that committed it, the access, and the line (0: in host code)."""
+
+    kind: Kind
+    what: str
+    kernel: str
+    file: str = ""
+    line: int = 0
+    block: tuple[int, int, int] | None = None
+    thread: tuple[int, int, int] | None = None
+    other: Other | None = None
+
+    def sentence(self) -> str:
+        """Say it in one line."""
+        where = f"{self.file}:{self.line}" if self.line else "host code"
+        who = f" block {self.block} thread {self.thread}" if self.thread else ""
+        other = ""
+        if self.other is not None:
+            other = f"; the {self.other.did} is {self.other.file}:{self.other.line}, block {self.other.block} thread {self.other.thread}"
+        return f"{where}: {self.kind} in {self.kernel or 'host code'}{who}: {self.what}{other}"
+
+
+def read_findings(text: str, library: Path, sources: Sequence[str]) -> list[Finding]:
+    """Return the findings in `text`, which `kgrade_emulator_findings` gave for `library`.
+
+    `sources` are the relative paths of the solution: a line in one of them is preferred to one in the runtime's headers,
+    into which the call was inlined. Without addr2line, lines of memory accesses stay 0.
+    """
+    raw = [json.loads(line) for line in text.splitlines()]
+    addresses = [entry["pc"] for entry in raw if entry.get("pc")] + [
+        entry["other"]["pc"] for entry in raw if entry.get("other", {}).get("pc")
+    ]
+    lines = _lines_of(addresses, library, sources)
+    for entry in raw:
+        for part in (entry, entry.get("other", {})):
+            part_pc = part.pop("pc", 0)
+            if part_pc and part_pc in lines:
+                part["file"], part["line"] = lines[part_pc]
+    return [msgspec.convert(entry, Finding) for entry in raw]
+
+
+def _lines_of(addresses: Sequence[int], library: Path, sources: Sequence[str]) -> dict[int, tuple[str, int]]:
+    tool = shutil.which("addr2line")
+    if tool is None or not addresses:
+        return {}
+    command = [tool, "-a", "-i", "-e", str(library), *(hex(address) for address in dict.fromkeys(addresses))]
+    said = subprocess.run(command, capture_output=True, text=True, timeout=120, check=True).stdout
+    found: dict[int, tuple[str, int]] = {}
+    address = 0
+    for row in said.splitlines():
+        if row.startswith("0x"):
+            address = int(row, 16)
+            continue
+        file, _, number = row.rpartition(":")
+        line = int(number.split()[0]) if number.split() and number.split()[0].isdigit() else 0
+        source = next((path for path in sources if file == path or file.endswith("/" + path)), None)
+        if source is not None and line and address not in found:
+            found[address] = (source, line)
+    return found

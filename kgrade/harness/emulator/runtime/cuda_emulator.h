@@ -1,0 +1,38 @@
+// Everything that a translated source may name; precompiled once for each mode of compilation.
+#pragma once
+#include <algorithm>
+#include <array>
+#include <cassert>
+#include <cfloat>
+#include <climits>
+#include <cmath>
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <ctime>
+#include <limits>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+// The runtime belongs to the object alone; only what the user's source defines is visible from outside.
+#pragma GCC visibility push(hidden)
+#include "language.h"
+#include "machine.h"
+#include "integers.h"
+#include "float_math.h"
+#include "half.h"
+#include "storage.h"
+#include "launch.h"
+#include "barriers.h"
+#include "warp.h"
+#include "atomics.h"
+#include "cache_loads.h"
+#include "fp8.h"
+#include "copies.h"
+#include "fragments.h"
+#include "cooperative_groups.h"
+#include "ptx.h"
+#include "host.h"
+#pragma GCC visibility pop

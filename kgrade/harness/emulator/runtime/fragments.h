@@ -1,0 +1,153 @@
+// wmma: fragments of a matrix spread over a warp, and their product.
+//
+// Accumulators of 16 x 16 lie in the lanes as `mma.sync` lays them out on sm_80 and later. Where operands lie is not
+// documented for wmma, so any spread will do: element e of a tile is element e / 32 of lane e % 32.
+#pragma once
+#include <type_traits>
+
+#include "half.h"
+#include "warp.h"
+
+namespace nvcuda {
+namespace wmma {
+
+struct matrix_a {};
+struct matrix_b {};
+struct accumulator {};
+struct row_major {};
+struct col_major {};
+enum layout_t { mem_row_major, mem_col_major };
+namespace precision {
+struct tf32 {};
+}  // namespace precision
+
+template <class T> struct stored { using type = T; };
+template <> struct stored<precision::tf32> { using type = float; };
+
+template <class Use, int M, int N, int K, class T, class Layout = void>
+class fragment {
+ public:
+  using element_type = typename stored<T>::type;
+  static constexpr bool is_a = std::is_same<Use, matrix_a>::value, is_b = std::is_same<Use, matrix_b>::value;
+  static constexpr int rows = is_b ? K : M, columns = is_a ? K : N;
+  static constexpr int held = rows * columns / 32;
+  // Sixteen-bit operands of 16 x 16 are held twice on the device; code that loops over x must see as many.
+  static constexpr int num_elements = (is_a || is_b) && sizeof(element_type) == 2 && held == 8 ? 16 : held;
+  static constexpr int num_storage_elements = num_elements;
+  element_type x[num_elements];
+
+  // Row and column of element i of a lane.
+  static int row_of(int lane, int i) {
+    if (!is_a && !is_b && M == 16 && N == 16) return lane / 4 + (i / 2 % 2) * 8;
+    return (i % held * 32 + lane) / columns;
+  }
+  static int column_of(int lane, int i) {
+    if (!is_a && !is_b && M == 16 && N == 16) return lane % 4 * 2 + i % 2 + i / 4 * 8;
+    return (i % held * 32 + lane) % columns;
+  }
+};
+
+inline float __float_to_tf32(float v) {
+  // Round to nearest, ties away from zero (PTX ISA, cvt.rna.tf32.f32).
+  const unsigned bits = emu::as<unsigned>(v);
+  return (bits & 0x7f800000) == 0x7f800000 ? v : emu::as<float>((bits + 0x1000) & ~0x1fffu);
+}
+
+template <class F, class T>
+inline void fill_fragment(F& f, T value) {
+  for (auto& element : f.x) element = typename F::element_type(value);
+}
+
+namespace detail {
+template <class F, class P>
+EMU_INLINE void load(F& f, const P* from, unsigned ld, bool rows) {
+  const int lane = emu::lane();
+  for (int i = 0; i < F::num_elements; ++i) {
+    const int r = F::row_of(lane, i), c = F::column_of(lane, i);
+    f.x[i] = rows ? from[size_t(r) * ld + c] : from[size_t(c) * ld + r];
+  }
+}
+}  // namespace detail
+
+template <class Use, int M, int N, int K, class T, class Layout, class P>
+EMU_INLINE void load_matrix_sync(fragment<Use, M, N, K, T, Layout>& f, const P* from, unsigned ld, emu::Site site = emu::Site::here()) {
+  __syncwarp(~0u, site);
+  detail::load(f, from, ld, std::is_same<Layout, row_major>::value);
+}
+template <int M, int N, int K, class T, class P>
+EMU_INLINE void load_matrix_sync(fragment<accumulator, M, N, K, T>& f, const P* from, unsigned ld, layout_t layout,
+                             emu::Site site = emu::Site::here()) {
+  __syncwarp(~0u, site);
+  detail::load(f, from, ld, layout == mem_row_major);
+}
+template <int M, int N, int K, class T, class P>
+EMU_INLINE void store_matrix_sync(P* to, const fragment<accumulator, M, N, K, T>& f, unsigned ld, layout_t layout,
+                              emu::Site site = emu::Site::here()) {
+  using F = fragment<accumulator, M, N, K, T>;
+  const int lane = emu::lane();
+  for (int i = 0; i < F::num_elements; ++i) {
+    const int r = F::row_of(lane, i), c = F::column_of(lane, i);
+    (layout == mem_row_major ? to[size_t(r) * ld + c] : to[size_t(c) * ld + r]) = f.x[i];
+  }
+  __syncwarp(~0u, site);
+}
+
+namespace detail {
+
+struct Operands { const void *a, *b, *c; void* d; };
+
+template <class T> struct Sum { using type = float; };
+template <> struct Sum<int> { using type = int; };
+template <> struct Sum<double> { using type = double; };
+
+// What the multiplier sees of an operand.
+template <class T> struct Seen {
+  template <class V> static float of(V v) { return float(v); }
+};
+template <> struct Seen<signed char> { static int of(signed char v) { return v; } };
+template <> struct Seen<unsigned char> { static int of(unsigned char v) { return v; } };
+template <> struct Seen<double> { static double of(double v) { return v; } };
+template <> struct Seen<precision::tf32> { static float of(float v) { return emu::as<float>(emu::as<unsigned>(v) & ~0x1fffu); } };
+
+// Run once for the warp: gathers both operands, multiplies, and deals out the result.
+template <int M, int N, int K, class T, class LA, class LB, class D, class C>
+void multiply(unsigned) {
+  using A = fragment<matrix_a, M, N, K, T, LA>;
+  using B = fragment<matrix_b, M, N, K, T, LB>;
+  using Accumulator = fragment<accumulator, M, N, K, D>;
+  using S = typename Sum<D>::type;
+  S a[M][K], b[K][N], sum[M][N];
+  Operands at[32];
+  for (unsigned l = 0; l < 32; ++l) memcpy(&at[l], emu::lane_slot(l).value, sizeof(Operands));
+  for (int l = 0; l < 32; ++l) {
+    const A& fa = *static_cast<const A*>(at[l].a);
+    const B& fb = *static_cast<const B*>(at[l].b);
+    const auto& fc = *static_cast<const fragment<accumulator, M, N, K, C>*>(at[l].c);
+    for (int i = 0; i < A::held; ++i) a[A::row_of(l, i)][A::column_of(l, i)] = Seen<T>::of(fa.x[i]);
+    for (int i = 0; i < B::held; ++i) b[B::row_of(l, i)][B::column_of(l, i)] = Seen<T>::of(fb.x[i]);
+    for (int i = 0; i < Accumulator::held; ++i) sum[Accumulator::row_of(l, i)][Accumulator::column_of(l, i)] = S(fc.x[i]);
+  }
+  for (int r = 0; r < M; ++r) {
+    for (int k = 0; k < K; ++k) {
+      const S factor = a[r][k];
+      for (int c = 0; c < N; ++c) sum[r][c] += factor * b[k][c];
+    }
+  }
+  for (int l = 0; l < 32; ++l) {
+    auto& fd = *static_cast<Accumulator*>(at[l].d);
+    for (int i = 0; i < Accumulator::held; ++i) fd.x[i] = D(sum[Accumulator::row_of(l, i)][Accumulator::column_of(l, i)]);
+  }
+}
+}  // namespace detail
+
+template <int M, int N, int K, class T, class LA, class LB, class D, class C>
+inline void mma_sync(fragment<accumulator, M, N, K, D>& d, const fragment<matrix_a, M, N, K, T, LA>& a,
+                     const fragment<matrix_b, M, N, K, T, LB>& b, const fragment<accumulator, M, N, K, C>& c, bool = false,
+                     emu::Site site = emu::Site::here()) {
+  const detail::Operands mine{&a, &b, &c, &d};
+  memcpy(emu::lane_slot().value, &mine, sizeof mine);
+  emu::meet(~0u, emu::Meeting::exchange, site, detail::multiply<M, N, K, T, LA, LB, D, C>);
+}
+
+}  // namespace wmma
+}  // namespace nvcuda

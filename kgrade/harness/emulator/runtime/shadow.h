@@ -1,0 +1,54 @@
+// What the checks know about memory: which regions exist, which bytes were written, who touched each word last.
+#pragma once
+#include <cstdint>
+#include <cstdlib>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "observer.h"
+
+namespace emu {
+
+// Who touched a word: thread (block * 1024 + rank), when (the block's barrier epoch and the lane's own clock), where.
+struct Touch {
+  uint32_t thread;
+  uint32_t epoch;
+  uint32_t clock;
+  uint32_t place;
+  uint8_t bytes;  // of the word, as a mask; 0: nobody yet
+  bool atomic;
+};
+
+struct Word {
+  Touch write;
+  Touch first_read;  // since the last write: two readers are remembered, so that a reader who then writes
+  Touch last_read;   // does not hide another
+};
+
+enum class Space : unsigned char { global, shared };
+
+struct Region {
+  uintptr_t start;
+  size_t bytes;
+  Space space;
+  std::string name;
+  bool freed = false;
+  std::unique_ptr<unsigned char, void (*)(void*)> written{nullptr, std::free};  // one byte for each byte
+  std::unique_ptr<Word, void (*)(void*)> words{nullptr, std::free};             // one for each four bytes
+
+  uintptr_t end() const { return start + bytes; }
+  bool holds(uintptr_t address, size_t size) const { return address >= start && address + size <= end(); }
+};
+
+// Adds a region, or replaces those that lie where it lies. Zeroed pages cost nothing until they are touched.
+Region& add_region(const void* address, size_t bytes, Space space, const char* name, bool written);
+Region* find_region(uintptr_t address);
+// The region that ends last before `address`, or begins first after it, whichever is nearer.
+Region* nearest_region(uintptr_t address);
+void forget_written(Region& region);
+void mark_written(Region& region, uintptr_t address, size_t bytes);
+bool all_written(const Region& region, uintptr_t address, size_t bytes);
+void clear_regions();
+
+}  // namespace emu

@@ -1,0 +1,67 @@
+"""A compiler for the session: the runtime is prepared once, objects are kept by the hash of their source."""
+
+from __future__ import annotations
+
+import hashlib
+import subprocess
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from kgrade.harness.emulator import translate
+from kgrade.harness.emulator.compiler import NO_COMPILER, Compiler, find_compiler
+from tests.harness.emulator.running import Loaded
+
+
+@dataclass
+class Finished:
+    returncode: int
+    stdout: bytes
+    stderr: bytes
+    seconds: float
+    stopped_by: str | None = None
+
+
+def run(command: Sequence[str], *, readable: Sequence[Path], writable: Sequence[Path], limit_s: float) -> Finished:
+    """Run without a wall: the sources are the tests' own."""
+    begin = time.monotonic()
+    done = subprocess.run(command, capture_output=True, timeout=limit_s, check=False)
+    return Finished(done.returncode, done.stdout, done.stderr, time.monotonic() - begin)
+
+
+Load = Callable[..., Loaded]
+
+
+@pytest.fixture(scope="session")
+def compiler(tmp_path_factory: pytest.TempPathFactory) -> Compiler:
+    executable = find_compiler()
+    if executable is None:
+        pytest.skip(NO_COMPILER)
+    made = Compiler(executable, tmp_path_factory.getbasetemp().parent / "emulator-runtime", run)
+    for checks in (False, True):
+        made.prepare(checks)
+    return made
+
+
+@pytest.fixture(scope="session")
+def load(compiler: Compiler, tmp_path_factory: pytest.TempPathFactory) -> Load:
+    """Translate, compile and load: `load(source)` or `load({path: source}, checks=True)`."""
+    known: dict[str, Loaded] = {}
+
+    def loaded(sources: str | Mapping[str, str], checks: bool = False) -> Loaded:
+        files = {"kernel.cu": sources} if isinstance(sources, str) else dict(sources)
+        key = hashlib.sha256(repr((sorted(files.items()), checks)).encode()).hexdigest()
+        if key not in known:
+            folder = tmp_path_factory.mktemp("emulated")
+            for path, text in translate({path: text.encode() for path, text in files.items()}).items():
+                (folder / path).parent.mkdir(parents=True, exist_ok=True)
+                (folder / path).write_bytes(text)
+            compiled = compiler.compile(folder, checks)
+            assert compiled.library is not None, compiled.log
+            known[key] = Loaded(compiled.library, sorted(files))
+        return known[key]
+
+    return loaded

@@ -1,0 +1,59 @@
+"""Calling an emulated object from a test, with numpy arrays where a kernel takes pointers."""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from kgrade.harness.emulator.findings import Finding, read_findings
+
+
+class Loaded:
+    """One shared object. `call` passes arrays as pointers, ints as int64_t, floats as float, None as the stream."""
+
+    def __init__(self, library: Path, sources: list[str]) -> None:
+        self.path = library
+        self.sources = sources
+        self.library = ctypes.CDLL(str(library))
+        self.library.kgrade_emulator_fault.restype = ctypes.c_char_p
+        self.library.kgrade_emulator_findings.restype = ctypes.c_char_p
+
+    def call(self, name: str, *arguments: Any, seed: int = 0, outputs: tuple[int, ...] = ()) -> int:
+        """Call `name` on a clean slate; the checks know every array, those at `outputs` as not yet written."""
+        self.library.kgrade_emulator_reset()
+        self.library.kgrade_emulator_seed(ctypes.c_ulonglong(seed))
+        for index, value in enumerate(arguments):
+            if isinstance(value, np.ndarray):
+                label = f"argument {index}".encode()
+                written = int(index not in outputs)
+                self.library.kgrade_emulator_lend(_passed(value), ctypes.c_ulong(value.nbytes), label, written)
+        status = getattr(self.library, name)(*map(_passed, arguments))
+        return int(status)
+
+    @property
+    def fault(self) -> str:
+        text: bytes = self.library.kgrade_emulator_fault()
+        return text.decode()
+
+    @property
+    def findings(self) -> list[Finding]:
+        text: bytes = self.library.kgrade_emulator_findings()
+        return read_findings(text.decode(), self.path, self.sources)
+
+
+def _passed(value: Any) -> Any:
+    if value is None:
+        return ctypes.c_void_p(None)
+    if isinstance(value, np.ndarray):
+        assert value.flags.c_contiguous
+        return ctypes.c_void_p(value.ctypes.data)
+    if isinstance(value, float):
+        return ctypes.c_float(value)
+    return ctypes.c_int64(value)
+
+
+Sources = str | Mapping[str, str]
