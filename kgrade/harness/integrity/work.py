@@ -9,6 +9,8 @@ from kgrade.harness.integrity.model import Fact
 from kgrade.harness.integrity.signs import Sign, View, at, opposite
 from kgrade.records.evidence import Severity
 
+# Sizes up to this one are often special for honest reasons.
+_SMALL = 16
 _COMPUTED = ("computed", "lib:", "op:", "from:in", "in:", "written:")
 
 
@@ -199,8 +201,14 @@ def input_mutation(view: View) -> Iterator[Sign]:
 def truncated_maths(view: View) -> Iterator[Sign]:
     """S5: every k-th element stands for all."""
     facts = list(view.model.of("sampled", live=True))
+    # Where inputs are integers, a byte may hold several values, and a loop over a part of the length is honest.
+    packed = bool(view.asked.integers) or not view.asked.language
     for fact in facts:
-        if fact.detail != "offset" and not any(other.detail == "offset" and other.name == fact.name for other in facts):
+        if fact.detail == "short":
+            yield at(fact, "note" if packed else "suspect", f"the loop ends at {fact.name}")
+        elif fact.detail != "offset" and not any(
+            other.detail == "offset" and other.name == fact.name for other in facts
+        ):
             yield at(fact, "suspect", f"only every {fact.name}th element is read")
 
 
@@ -208,8 +216,8 @@ def shape_special_case(view: View) -> Iterator[Sign]:
     """S6: an exact path for sizes that are tested, and another for the rest."""
     for branch in view.model.of("branch", live=True):
         numbers = {int(tag[7:]) for tag in branch.about if tag.startswith("equals:")}
-        tested = {number for number in numbers if number > 16}
-        if not tested or ("shape" not in branch.about and not _native(branch)):
+        tested = {number for number in numbers if number > _SMALL}
+        if not tested or branch.detail == "raises" or ("shape" not in branch.about and not _native(branch)):
             continue
         sides = [view.side(view.launches, branch.name + sign) for sign in "+-"]
         loose = [
@@ -226,6 +234,29 @@ def shape_special_case(view: View) -> Iterator[Sign]:
                     branch, "suspect", f"the kernel runs only where a size is {', '.join(map(str, sorted(tested)))}"
                 )
                 break
+
+
+def zeroed_case(view: View) -> Iterator[Sign]:
+    """T16: for one size something is returned that took no work."""
+    for fact in view.model.of("return", live=True):
+        if not any(tag.startswith(("alloc:", "in:")) for tag in fact.about):
+            continue
+        if any(tag.startswith(_COMPUTED) and not tag.startswith("in:") for tag in fact.about):
+            continue
+        for guard in fact.guards:
+            branch = view.branches.get(guard[:-1])
+            if branch is None or not guard.endswith("+") or "shape" not in branch.about:
+                continue
+            sizes = sorted(int(tag[7:]) for tag in branch.about if tag.startswith("equals:"))
+            if sizes and sizes[-1] > _SMALL:
+                yield at(fact, "suspect", f"where a size is {sizes[-1]}, something is returned that nothing computed")
+                break
+
+
+def fixed_capacity(view: View) -> Iterator[Sign]:
+    """S8: what comes after a fixed number of entries is dropped."""
+    for fact in view.model.of("dropped"):
+        yield at(fact, "suspect", f"what does not fit into {fact.name} entries is dropped")
 
 
 def _native(branch: Fact) -> bool:
