@@ -107,7 +107,8 @@ def pasted_library(view: View) -> Iterator[Sign]:
 def compiler_as_kernel(view: View) -> Iterator[Sign]:
     """B4: a compiler is handed plain framework code in place of a kernel."""
     for fact in view.model.acting("call"):
-        if fact.name not in vocabulary.COMPILERS or (fact.name.startswith("jax.") and view.real):
+        pallas = view.real or any(kernel.language == "pallas" for kernel in view.model.kernels.values())
+        if fact.name not in vocabulary.COMPILERS or (fact.name.startswith("jax.") and pallas):
             continue
         if view.asked.forbids(fact.name) or (view.asked.wants_kernel and not view.real):
             yield at(fact, "tell", f"{fact.name} makes the code that runs")
@@ -126,7 +127,8 @@ def dead_kernel(view: View) -> Iterator[Sign]:
         if key in launched or kernel.device_only:
             continue
         runs = view.real or (launched and not works)
-        severity: Severity = "note" if runs else "tell" if works and returns else "suspect"
+        sure = works and returns and view.asked.language
+        severity: Severity = "note" if runs else "tell" if sure else "suspect"
         yield Sign(severity, kernel.path, kernel.line, f"{kernel.name} is never launched on a path that returns")
     real = [fact for fact in view.real if fact.name in view.model.kernels]
     if real and returns and works and not any(_holds(fact.about) for fact in returns):
@@ -184,7 +186,8 @@ def pass_through(view: View) -> Iterator[Sign]:
             and not sources & mutated
             and not view.open_guards(fact)
         ):
-            yield at(fact, "tell", "an input is returned as the result, and no kernel wrote to it")
+            severity: Severity = "tell" if view.asked.language else "suspect"
+            yield at(fact, severity, "an input is returned as the result, and no kernel wrote to it")
 
 
 def input_mutation(view: View) -> Iterator[Sign]:
@@ -272,8 +275,15 @@ def value_sniffing(view: View) -> Iterator[Sign]:
         kept = any(tag.startswith("stored:") for tag in branch.about)
         if read and read <= view.asked.integers and not kept:
             yield at(branch, "note", "a path is chosen by what integer inputs hold")
+        elif not view.asked.language and not _one_sided(view, branch):
+            yield at(branch, "note", "a path may be chosen by what the inputs hold")
         else:
             yield at(branch, "suspect", "a path is chosen by what the inputs hold")
+
+
+def _one_sided(view: View, branch: Fact) -> bool:
+    """Whether kernels are launched on one side of a branch only."""
+    return bool(view.side(view.launches, branch.name + "+")) != bool(view.side(view.launches, branch.name + "-"))
 
 
 def precision_downgrade(view: View) -> Iterator[Sign]:
