@@ -262,8 +262,9 @@ PALLAS_CALLS = {
 }
 # What hands back the function that it is given, with the same work behind it.
 TRANSFORMS = {
-    "jax.vmap", "jax.custom_vjp", "jax.custom_jvp", "jax.checkpoint", "jax.remat", "jax.shard_map", "jax.named_call",
-    "jax.experimental.shard_map.shard_map", "jax.custom_batching.custom_vmap", "jax.custom_batching.sequential_vmap",
+    "jax.vmap", "jax.custom_vjp", "jax.custom_jvp", "jax.checkpoint", "jax.remat", "jax.named_call",
+    "jax.shard_map", "jax.experimental.shard_map.shard_map", "jax._src.shard_map.shard_map",
+    "jax.custom_batching.custom_vmap", "jax.custom_batching.sequential_vmap",
 }  # fmt: skip
 LOW_PRECISION = {
     "half": "float16", "bfloat16": "bfloat16", "float16": "float16", "float8_e4m3fn": "float8", "float8_e5m2": "float8",
