@@ -181,9 +181,12 @@ def _call(walk: Walk, ask: Ask, function: Function, bound: Value | None) -> None
     frame = Frame(scope, live=True, setup=False, entry=True)
     named = {each.arg: _input(ask, each, False, others) for each in spec.kwonlyargs}
     calls.parameters(walk, frame, spec, calls.Arguments(values, named))
-    for extra in (spec.vararg, spec.kwarg):
-        if extra is not None:
-            scope.variables[extra.arg] = _spread(ask, extra.arg)
+    # The tensors come by position where there is room for that, and then none comes by name.
+    extra = spec.vararg or spec.kwarg
+    if extra is not None:
+        scope.variables[extra.arg] = _spread(ask, extra.arg)
+    if spec.vararg is not None and spec.kwarg is not None:
+        scope.variables[spec.kwarg.arg] = ANY
     walk.visited.add(function.key)
     if function.kept:
         walk.note(frame, "memo", f"stored:{function.key}:lru_cache", function.node, frozenset({"pointer"}))

@@ -126,7 +126,9 @@ def dead_kernel(view: View) -> Iterator[Sign]:
     for key, kernel in view.model.kernels.items():
         if key in launched or kernel.device_only:
             continue
-        runs = view.real or (launched and not works)
+        # A file of kernels alone is called from somewhere else.
+        alone = not (view.asked.language or returns or view.launches)
+        runs = view.real or (launched and not works) or alone
         sure = works and returns and view.asked.language
         severity: Severity = "note" if runs else "tell" if sure else "suspect"
         yield Sign(severity, kernel.path, kernel.line, f"{kernel.name} is never launched on a path that returns")
