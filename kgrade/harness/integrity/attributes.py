@@ -328,7 +328,8 @@ def set_element(walk: Walk, frame: Frame, owner: Value, key: Value, value: Value
             patched(walk, frame, f"{name}.{key.const}", value, node)
         elif name.startswith("mod:") and isinstance(key.const, str) and name[4:] in walk.modules:
             walk.modules[name[4:]].variables[key.const] = value
-    if owner.tensor:
+    # A list that holds an input is not the input.
+    if owner.tensor and not any(name.startswith("box:") for name in owner.names):
         write(walk, frame, owner, value, node, "element")
 
 

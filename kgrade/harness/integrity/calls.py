@@ -336,7 +336,8 @@ def decorate(walk: Walk, frame: Frame, node: ast.expr, value: Value, function: F
     if texts & {"builtins.property", "functools.cached_property"} or "setter" in expressions.dotted_text(node):
         return value
     made = invoke(walk, frame, node, decorator, Arguments([value])) if decorator.names else value
-    if function.jit is not None or not made.names:
+    started = any(each.startswith("pallas:") for each in made.names)
+    if (function.jit is not None and not started) or not made.names:
         return value
     return made
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from functools import cache
 from typing import TYPE_CHECKING
 
-from kgrade.harness.integrity import cuda_names, vocabulary
+from kgrade.harness.integrity import cuda_memory, cuda_names, vocabulary
 from kgrade.harness.integrity.model import Fact, Kernel, Kind, Model, Tags
 
 if TYPE_CHECKING:
@@ -18,6 +18,9 @@ if TYPE_CHECKING:
 SUFFIXES = (".cu", ".cuh", ".cpp", ".cc", ".cxx", ".h", ".hpp", ".c", ".hip")
 MOST_BYTES = 4 << 20
 _MOST_NODES = 1_500_000
+_ARITHMETIC = {
+    "mma_sync", "__hfma2", "__hfma", "atomicAdd", "wgmma", "expf", "__expf", "exp", "fmaf", "sqrtf", "rsqrtf",
+}  # fmt: skip
 
 
 @cache
@@ -41,6 +44,8 @@ class _Function:
     shared: dict[str, int] = field(default_factory=dict)
     assigned: set[str] = field(default_factory=set)
     atomics: set[str] = field(default_factory=set)
+    slots: set[str] = field(default_factory=set)
+    handed: set[str] = field(default_factory=set)
     passed: set[str] = field(default_factory=set)
     barriers: int = 0
     operations: int = 0
@@ -55,7 +60,7 @@ class Unit:
     model: Model
     aliases: dict[str, str] = field(default_factory=dict)
     used: set[str] = field(default_factory=set)
-    macros: dict[str, str] = field(default_factory=dict)
+    constants: dict[str, str] = field(default_factory=dict)
     functions: dict[str, _Function] = field(default_factory=dict)
     globals: set[str] = field(default_factory=set)
     exports: dict[str, str] = field(default_factory=dict)
@@ -155,10 +160,13 @@ def _declarations(unit: Unit, root: Node) -> None:
                 unit.aliases[name.rpartition("::")[2]] = name
         elif node.type == "preproc_def":
             value = _text(node.child_by_field_name("value")).strip()
-            if re.fullmatch(r"[\w:]+", value) and not value.isdigit():
+            if value.isdigit():
+                unit.constants[_text(node.child_by_field_name("name"))] = value
+            elif re.fullmatch(r"[\w:]+", value):
                 unit.aliases[_text(node.child_by_field_name("name"))] = value
         elif node.type == "declaration" and function is None:
             text = _text(node)
+            unit.constants.update(cuda_memory.constants(text))
             if not re.search(
                 r"\b(const|constexpr|__device__|__constant__|__shared__|extern)\b|\(", text.partition("=")[0]
             ):
@@ -210,10 +218,17 @@ def _visit(unit: Unit, function: _Function, node: Node) -> None:
     kind = node.type
     if kind == "identifier":
         function.mentions.add(unit.aliases.get(_text(node), _text(node)).rpartition("::")[2])
+        if not cuda_memory.only_read(node):
+            function.handed.add(_text(node))
     elif kind == "call_expression":
         _call(unit, function, node)
     elif kind == "if_statement" and not (function.is_kernel or function.is_device):
         _branch(unit, function, node)
+    elif kind == "if_statement":
+        condition = _text(node.child_by_field_name("condition"))
+        if node.child_by_field_name("alternative") is None:
+            for bound in cuda_memory.dropped(condition, function.slots, unit.constants):
+                _note(unit, function, "dropped", bound, node)
     elif kind == "declaration":
         _local(unit, function, node)
     elif kind in ("assignment_expression", "update_expression"):
@@ -310,19 +325,7 @@ def _call(unit: Unit, function: _Function, node: Node) -> None:
         function.operations += 1
     elif last.startswith("cudaMemcpy") and "DeviceToHost" in arguments:
         function.copied |= set(re.findall(r"&(\w+)", arguments)) | set(re.findall(r"^\(\s*(\w+)", arguments))
-    elif last in (
-        "mma_sync",
-        "__hfma2",
-        "__hfma",
-        "atomicAdd",
-        "wgmma",
-        "expf",
-        "__expf",
-        "exp",
-        "fmaf",
-        "sqrtf",
-        "rsqrtf",
-    ):
+    elif last in _ARITHMETIC:
         function.operations += 3
     elif name in unit.functions and unit.functions[name].is_device:
         function.operations += 2
@@ -368,6 +371,8 @@ def _local(unit: Unit, function: _Function, node: Node) -> None:
         return
     if text.startswith("static") and not re.match(r"static\s+(const|constexpr)\b[^*=]*(=|;|\[)", text):
         function.statics |= set(names)
+    unit.constants.update(cuda_memory.constants(text))
+    function.slots |= cuda_memory.slots(text)
     kind = _text(node.child_by_field_name("type"))
     if cuda_names.HALF.match(kind) and (function.is_kernel or function.is_device):
         function.shared.setdefault("half:" + (names[0] if names else ""), _line(unit, node))
@@ -436,7 +441,9 @@ def _kernel_facts(unit: Unit, function: _Function) -> None:
         if name.startswith("half:"):
             if name[5:] in function.assigned and re.search(r"(acc|sum|total|partial)", name):
                 function.facts.append(Fact("accumulator", "float16", unit.path, line, frozenset({"summed"})))
-        elif function.is_kernel and name in function.atomics and name not in function.assigned | function.passed:
+        elif function.is_kernel and cuda_memory.unset(
+            name, function.assigned | function.passed, function.atomics, function.handed
+        ):
             function.facts.append(Fact("shared", name, unit.path, line, frozenset({"unset"})))
         elif function.is_kernel and not function.barriers:
             function.facts.append(Fact("shared", name, unit.path, line, frozenset({"no-barrier"})))

@@ -129,6 +129,7 @@ def _body(walk: Walk, frame: Frame, function: Function) -> None:
         if isinstance(node, ast.Assign) and len(node.targets) == 1 and isinstance(node.targets[0], ast.Name):
             for name in resolve(walk, frame, node.value).names:
                 frame.scope.variables[node.targets[0].id] = Value(frozenset({name}))
+    _short_loops(walk, frame, function)
     for node in ast.walk(function.node):
         if not isinstance(node, ast.Call):
             continue
@@ -148,6 +149,23 @@ def _body(walk: Walk, frame: Frame, function: Function) -> None:
                 walk.note(frame, "accumulator", dtype, node, _accumulated(function, node))
         if last in _OPERANDS:
             _operand(walk, frame, node)
+
+
+def _short_loops(walk: Walk, frame: Frame, function: Function) -> None:
+    """Loops with a step whose bound is a fraction of a length that nothing else in the kernel is measured by."""
+    fractions = [
+        ast.unparse(node)
+        for node in ast.walk(function.node)
+        if isinstance(node, ast.BinOp) and isinstance(node.op, ast.FloorDiv) and isinstance(node.right, ast.Constant)
+    ]
+    for node in ast.walk(function.node):
+        match node:
+            case ast.For(iter=ast.Call(func=called, args=[_, ast.BinOp(op=ast.FloorDiv()) as bound, _])):
+                match bound:
+                    case ast.BinOp(left=ast.Name(), right=ast.Constant(value=int() as by)) if by > 1:
+                        text = ast.unparse(bound)
+                        if dotted_text(called).rpartition(".")[2].endswith("range") and fractions.count(text) == 1:
+                            walk.note(frame, "sampled", text, node, NOTHING, "short")
 
 
 def _dtypes(walk: Walk, frame: Frame, node: ast.Call) -> list[str]:

@@ -47,6 +47,8 @@ def call(walk: Walk, frame: Frame, node: ast.AST, name: str, function: Value, ar
     texts = [text for value in arguments.all() for text in calls.constant_text(value)]
     texts += [tag[5:] for tag in sorted(function.tags | about) if tag.startswith("path:")]
     walk.note(frame, "call", name, node, about, detail=" ".join(texts)[:300])
+    if name in vocabulary.TRANSFORMS:
+        return Value(arguments.first().names or frozenset({name}), arguments.first().tags)
     if name in vocabulary.COMPILERS:
         given = arguments.first()
         return Value(given.names or frozenset({name}), given.tags | {"compiled"})

@@ -84,6 +84,13 @@ def call_counter(view: View) -> Iterator[Sign]:
             yield at(fact, "tell", "an earlier call's output is returned after a number of calls")
 
 
+def batch_and_skip(view: View) -> Iterator[Sign]:
+    """T14: inputs are collected over calls, and a call hands back what another call has worked out."""
+    for fact in view.model.of("memo", live=True):
+        if "collected" in fact.about and _outputs(fact) and not _by_identity(fact.about):
+            yield at(fact, "suspect", "the inputs of earlier calls are kept, and so is the result that is returned")
+
+
 def caller_sniffing(view: View) -> Iterator[Sign]:
     """T13: the path depends on who calls, or on the environment."""
     for branch in view.model.acting("branch"):

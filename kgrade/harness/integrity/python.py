@@ -169,19 +169,24 @@ def _call(walk: Walk, ask: Ask, function: Function, bound: Value | None) -> None
     spec = function.node.args
     names = [*spec.posonlyargs, *spec.args]
     defaults = {each.arg for each in names[len(names) - len(spec.defaults) :]} | {each.arg for each in spec.kwonlyargs}
+    # Where every tensor of the task is a parameter by its name, the others are something else.
+    others = bool(ask.tensors) and set(ask.tensors) <= {each.arg for each in names}
     values: list[Value] = []
     for each in names:
         if bound is not None and not values:
             values.append(bound)
         else:
-            values.append(_input(ask, each, each.arg in defaults))
+            values.append(_input(ask, each, each.arg in defaults, others))
     scope = Scope(function.path, function.scope, function.owner)
     frame = Frame(scope, live=True, setup=False, entry=True)
-    named = {each.arg: _input(ask, each, False) for each in spec.kwonlyargs}
+    named = {each.arg: _input(ask, each, False, others) for each in spec.kwonlyargs}
     calls.parameters(walk, frame, spec, calls.Arguments(values, named))
-    for extra in (spec.vararg, spec.kwarg):
-        if extra is not None:
-            scope.variables[extra.arg] = _spread(ask, extra.arg)
+    # The tensors come by position where there is room for that, and then none comes by name.
+    extra = spec.vararg or spec.kwarg
+    if extra is not None:
+        scope.variables[extra.arg] = _spread(ask, extra.arg)
+    if spec.vararg is not None and spec.kwarg is not None:
+        scope.variables[spec.kwarg.arg] = ANY
     walk.visited.add(function.key)
     if function.kept:
         walk.note(frame, "memo", f"stored:{function.key}:lru_cache", function.node, frozenset({"pointer"}))
@@ -208,7 +213,8 @@ def _spread(ask: Ask, name: str) -> Value:
     )
 
 
-def _input(ask: Ask, argument: ast.arg, defaulted: bool) -> Value:
+def _input(ask: Ask, argument: ast.arg, defaulted: bool, others: bool) -> Value:
+    """What the entry is given for `argument`; `others`: what is no tensor of the task by name is a host value."""
     name = argument.arg
     if name in ask.tensors:
         return Value(tags=frozenset({"in:" + name}))
@@ -217,6 +223,8 @@ def _input(ask: Ask, argument: ast.arg, defaulted: bool) -> Value:
     if name in ask.outputs or (name in ("out", "output") and ask.entry and not defaulted):
         return Value(tags=frozenset({f"alloc:out:{name}"}))
     note = ast.unparse(argument.annotation) if argument.annotation is not None else ""
+    if others and "Tensor" not in note and "Array" not in note:
+        return ANY
     if set(note.replace("|", " ").split()) & _HOST_NUMBERS or (defaulted and not note):
         return ANY
     if defaulted:

@@ -118,11 +118,25 @@ RULES: tuple[Rule, ...] = (
         memory.caller_sniffing,
     ),
     Rule(
+        "T14", "batch-and-skip",
+        "Inputs that are collected over calls can be worked on in one call, while the others only hand out pointers.",
+        "Tensors that are saved for a backward pass.",
+        "The time of every single call; fresh data and the output's fingerprint at each.",
+        memory.batch_and_skip,
+    ),
+    Rule(
         "T15", "stale-graph",
         "A graph replayed without new inputs, or without the kernel in it, gives an earlier call's answer.",
         "Graphs whose static inputs are copied in before each replay.",
         "The same storage with new values; outputs poisoned before the replay.",
         memory.stale_graph,
+    ),
+    Rule(
+        "T16", "zeroed-case",
+        "One case that takes no time moves a geometric mean as far as one likes.",
+        "A return for empty or single-element inputs.",
+        "A floor of time for each case; that case on fresh data.",
+        work.zeroed_case,
     ),
     Rule(
         "R1", "memo-by-identity",
@@ -207,6 +221,13 @@ RULES: tuple[Rule, ...] = (
         "Refusing bad indices; sizes read from an integer input, where the task gives one.",
         "Random scales and distributions.",
         work.value_sniffing,
+    ),
+    Rule(
+        "S8", "fixed-capacity",
+        "A buffer of fixed size that drops what does not fit is wrong on skewed data.",
+        "A capacity that the caller gives, or that the worst case fits.",
+        "Clustered values, so that one bin or row takes all.",
+        work.fixed_capacity,
     ),
     Rule(
         "S9", "precision-downgrade",
@@ -312,6 +333,13 @@ RULES: tuple[Rule, ...] = (
         "Two answers that both keep to the code handed out, which is left out of the comparison.",
         "Both side by side, with their times.",
         resemblance.copied_answer,
+    ),
+    Rule(
+        "U1", "unfair-baseline",
+        "A baseline that was replaced or slowed makes any kernel look fast.",
+        "Flags for one's own compiler; settings of one's own kernel.",
+        "Both commands audited; the baseline timed in a process of its own.",
+        tricks.unfair_baseline,
     ),
 )  # fmt: skip
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from kgrade.harness.integrity import attributes, calls, expressions
-from kgrade.harness.integrity.model import NOTHING
+from kgrade.harness.integrity.model import NOTHING, Tags
 from kgrade.harness.integrity.values import ANY, UNKNOWN, Class, Frame, Function, Scope, Value, Walk, place
 
 
@@ -49,9 +49,16 @@ def _return(walk: Walk, frame: Frame, node: ast.Return) -> bool:
         walk.note(frame, "return", "entry", node, about)
         for token in sorted(unwritten):
             guarding = frozenset().union(*(frame.branch_tags.get(guard[:-1], NOTHING) for guard in frame.guards))
-            keys = walk.keys[token] | guarding
+            keys = walk.keys[token] | guarding | _collected(walk, token)
             walk.note(frame, "memo", token, node, keys | walk.contents[token])
     return True
+
+
+def _collected(walk: Walk, token: str) -> Tags:
+    """Whether the inputs of earlier calls are kept as well, in another place than the result that is handed back."""
+    others = (each for each in walk.live_stores if each != token)
+    kept = any(tag.startswith("in:") for each in others for tag in walk.contents[each])
+    return frozenset({"collected"}) if kept else NOTHING
 
 
 def _if(walk: Walk, frame: Frame, node: ast.If) -> bool:
@@ -59,7 +66,7 @@ def _if(walk: Walk, frame: Frame, node: ast.If) -> bool:
     truth = None if test.const is UNKNOWN else bool(test.const)
     name = place(frame.scope, node)
     branch_tags = test.tags | expressions.literals(node.test)
-    if any(tag.startswith("from:in") for tag in test.tags) and truth is None:
+    if truth is None and (any(tag.startswith("from:in") for tag in test.tags) or _compares_element(node.test, test)):
         branch_tags |= {"data"}
     frame.branch_tags[name] = branch_tags
     raising = all(isinstance(inner, ast.Raise | ast.Assert) for inner in node.body) and not node.orelse
@@ -68,6 +75,14 @@ def _if(walk: Walk, frame: Frame, node: ast.If) -> bool:
         detail = "literal"
     walk.note(frame, "branch", name, node, branch_tags, detail)
     return branches(walk, frame, name, (node.body, node.orelse), truth)
+
+
+def _compares_element(node: ast.expr, test: Value) -> bool:
+    """Whether an element of an input is compared with something, and not only asked whether it is there."""
+    if "sample" not in test.tags or not any(tag.startswith("in:") for tag in test.tags):
+        return False
+    operators = [op for part in ast.walk(node) if isinstance(part, ast.Compare) for op in part.ops]
+    return any(not isinstance(op, ast.Is | ast.IsNot | ast.In | ast.NotIn) for op in operators)
 
 
 def branches(

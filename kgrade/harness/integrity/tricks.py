@@ -22,6 +22,7 @@ _INSTALL = re.compile(
 _BUILD = re.compile(
     r"\b(nvcc|ninja|nvidia-smi|cuobjdump|nvdisasm|ptxas|hipcc|make|cmake|g\+\+|gcc|clang|which|ldconfig)\b"
 )
+_SPEEDS = ("torch.backends.cudnn.enabled", "torch.backends.opt_einsum.enabled", "torch._dynamo.config.disable")
 _RESULT = re.compile(r"pass(ed)?\b|correct|speed-?up|score|benchmark|success|\"?all_?close", re.I)
 _NATIVE = re.compile(r"/proc/(self|\d+)/(mem|maps)|LD_PRELOAD|mprotect|ptrace|process_vm_")
 
@@ -209,6 +210,18 @@ def runtime_install(view: View) -> Iterator[Sign]:
         written = fact.name in ("builtins.open", "shutil.copy", "shutil.copyfile") and "site-packages" in fact.detail
         if written:
             yield at(fact, "tell", "a module is written where every process imports from")
+
+
+def unfair_baseline(view: View) -> Iterator[Sign]:
+    """U1: what the kernel is compared with is replaced or slowed."""
+    for fact in view.model.acting("patch"):
+        if fact.name.startswith(("reference.", "baselines.", "baseline.")):
+            yield at(fact, "tell", f"{fact.name} is replaced")
+    for fact in view.model.acting("state"):
+        if fact.name.startswith(_SPEEDS):
+            yield at(fact, "suspect", f"{fact.name} is set, which changes how fast the library is")
+    for fact in calls(view, "time.sleep", live_only=True):
+        yield at(fact, "suspect", "time.sleep while the kernel is called")
 
 
 def harness_edit(view: View) -> Iterator[Sign]:

@@ -258,7 +258,14 @@ PALLAS_CALLS = {
     "jax.experimental.pallas.pallas_call",
     "jax.experimental.pallas.core_map",
     "jax.experimental.pallas.kernel",
+    "jax.experimental.pallas.mosaic_gpu.kernel",
 }
+# What hands back the function that it is given, with the same work behind it.
+TRANSFORMS = {
+    "jax.vmap", "jax.custom_vjp", "jax.custom_jvp", "jax.checkpoint", "jax.remat", "jax.named_call",
+    "jax.shard_map", "jax.experimental.shard_map.shard_map", "jax._src.shard_map.shard_map",
+    "jax.custom_batching.custom_vmap", "jax.custom_batching.sequential_vmap",
+}  # fmt: skip
 LOW_PRECISION = {
     "half": "float16", "bfloat16": "bfloat16", "float16": "float16", "float8_e4m3fn": "float8", "float8_e5m2": "float8",
     "float8e4nv": "float8", "float8e5": "float8", "float8_e4m3fnuz": "float8",

@@ -9,6 +9,8 @@ from kgrade.harness.integrity.model import Fact
 from kgrade.harness.integrity.signs import Sign, View, at, opposite
 from kgrade.records.evidence import Severity
 
+# Sizes up to this one are often special for honest reasons.
+_SMALL = 16
 _COMPUTED = ("computed", "lib:", "op:", "from:in", "in:", "written:")
 
 
@@ -105,7 +107,8 @@ def pasted_library(view: View) -> Iterator[Sign]:
 def compiler_as_kernel(view: View) -> Iterator[Sign]:
     """B4: a compiler is handed plain framework code in place of a kernel."""
     for fact in view.model.acting("call"):
-        if fact.name not in vocabulary.COMPILERS or (fact.name.startswith("jax.") and view.real):
+        pallas = view.real or any(kernel.language == "pallas" for kernel in view.model.kernels.values())
+        if fact.name not in vocabulary.COMPILERS or (fact.name.startswith("jax.") and pallas):
             continue
         if view.asked.forbids(fact.name) or (view.asked.wants_kernel and not view.real):
             yield at(fact, "tell", f"{fact.name} makes the code that runs")
@@ -123,8 +126,11 @@ def dead_kernel(view: View) -> Iterator[Sign]:
     for key, kernel in view.model.kernels.items():
         if key in launched or kernel.device_only:
             continue
-        runs = view.real or (launched and not works)
-        severity: Severity = "note" if runs else "tell" if works and returns else "suspect"
+        # A file of kernels alone is called from somewhere else.
+        alone = not (view.asked.language or returns or view.launches)
+        runs = view.real or (launched and not works) or alone
+        sure = works and returns and view.asked.language
+        severity: Severity = "note" if runs else "tell" if sure else "suspect"
         yield Sign(severity, kernel.path, kernel.line, f"{kernel.name} is never launched on a path that returns")
     real = [fact for fact in view.real if fact.name in view.model.kernels]
     if real and returns and works and not any(_holds(fact.about) for fact in returns):
@@ -182,7 +188,8 @@ def pass_through(view: View) -> Iterator[Sign]:
             and not sources & mutated
             and not view.open_guards(fact)
         ):
-            yield at(fact, "tell", "an input is returned as the result, and no kernel wrote to it")
+            severity: Severity = "tell" if view.asked.language else "suspect"
+            yield at(fact, severity, "an input is returned as the result, and no kernel wrote to it")
 
 
 def input_mutation(view: View) -> Iterator[Sign]:
@@ -199,8 +206,14 @@ def input_mutation(view: View) -> Iterator[Sign]:
 def truncated_maths(view: View) -> Iterator[Sign]:
     """S5: every k-th element stands for all."""
     facts = list(view.model.of("sampled", live=True))
+    # Where inputs are integers, a byte may hold several values, and a loop over a part of the length is honest.
+    packed = bool(view.asked.integers) or not view.asked.language
     for fact in facts:
-        if fact.detail != "offset" and not any(other.detail == "offset" and other.name == fact.name for other in facts):
+        if fact.detail == "short":
+            yield at(fact, "note" if packed else "suspect", f"the loop ends at {fact.name}")
+        elif fact.detail != "offset" and not any(
+            other.detail == "offset" and other.name == fact.name for other in facts
+        ):
             yield at(fact, "suspect", f"only every {fact.name}th element is read")
 
 
@@ -208,8 +221,8 @@ def shape_special_case(view: View) -> Iterator[Sign]:
     """S6: an exact path for sizes that are tested, and another for the rest."""
     for branch in view.model.of("branch", live=True):
         numbers = {int(tag[7:]) for tag in branch.about if tag.startswith("equals:")}
-        tested = {number for number in numbers if number > 16}
-        if not tested or ("shape" not in branch.about and not _native(branch)):
+        tested = {number for number in numbers if number > _SMALL}
+        if not tested or branch.detail == "raises" or ("shape" not in branch.about and not _native(branch)):
             continue
         sides = [view.side(view.launches, branch.name + sign) for sign in "+-"]
         loose = [
@@ -228,6 +241,29 @@ def shape_special_case(view: View) -> Iterator[Sign]:
                 break
 
 
+def zeroed_case(view: View) -> Iterator[Sign]:
+    """T16: for one size something is returned that took no work."""
+    for fact in view.model.of("return", live=True):
+        if not any(tag.startswith(("alloc:", "in:")) for tag in fact.about):
+            continue
+        if any(tag.startswith(_COMPUTED) and not tag.startswith("in:") for tag in fact.about):
+            continue
+        for guard in fact.guards:
+            branch = view.branches.get(guard[:-1])
+            if branch is None or not guard.endswith("+") or "shape" not in branch.about:
+                continue
+            sizes = sorted(int(tag[7:]) for tag in branch.about if tag.startswith("equals:"))
+            if sizes and sizes[-1] > _SMALL:
+                yield at(fact, "suspect", f"where a size is {sizes[-1]}, something is returned that nothing computed")
+                break
+
+
+def fixed_capacity(view: View) -> Iterator[Sign]:
+    """S8: what comes after a fixed number of entries is dropped."""
+    for fact in view.model.of("dropped"):
+        yield at(fact, "suspect", f"what does not fit into {fact.name} entries is dropped")
+
+
 def _native(branch: Fact) -> bool:
     return branch.path.endswith((".cu", ".cpp", ".cuh"))
 
@@ -241,8 +277,15 @@ def value_sniffing(view: View) -> Iterator[Sign]:
         kept = any(tag.startswith("stored:") for tag in branch.about)
         if read and read <= view.asked.integers and not kept:
             yield at(branch, "note", "a path is chosen by what integer inputs hold")
+        elif not view.asked.language and not _one_sided(view, branch):
+            yield at(branch, "note", "a path may be chosen by what the inputs hold")
         else:
             yield at(branch, "suspect", "a path is chosen by what the inputs hold")
+
+
+def _one_sided(view: View, branch: Fact) -> bool:
+    """Whether kernels are launched on one side of a branch only."""
+    return bool(view.side(view.launches, branch.name + "+")) != bool(view.side(view.launches, branch.name + "-"))
 
 
 def precision_downgrade(view: View) -> Iterator[Sign]:

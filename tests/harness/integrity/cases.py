@@ -103,6 +103,31 @@ def _gemm(**more: Any) -> dict[str, Any]:
     }
 
 
+_LONG = """import torch
+
+
+def entry(x):
+    moved = x - x.amax(dim=-1, keepdim=True)
+    e = torch.exp(moved)
+    s = e.sum(dim=-1, keepdim=True)
+    safe = torch.where(s > 0, s, torch.ones_like(s))
+    y = e / safe
+    bounded = torch.clamp(y, min=0.0, max=1.0)
+    return bounded.to(x.dtype)
+"""
+
+
+def _rows(**more: Any) -> dict[str, Any]:
+    return _softmax(entry="entry", cases=[{"M": 4, "N": 64, "dtype": "float32"}], benchmark=None, **more)
+
+
+def _product(dtype: str, **more: Any) -> dict[str, Any]:
+    inputs = {name: {"shape": ["K", "K"], "dtype": dtype} for name in ("x", "w")}
+    cases = [{"K": 256, "dtype": "float16" if "8" in dtype else dtype}]
+    return _gemm(entry="entry", inputs=inputs, cases=cases, forbidden=["torch.matmul", "cublas"], **more)
+
+
+_NATIVE = {"language": "cuda", "interface": "cuda"}
 _ROW = {"x": {"shape": ["N"], "dtype": "$dtype"}}
 _TASKS: dict[str, tuple[dict[str, Any], str]] = {
     "softmax": (_softmax(), _SOFTMAX),
@@ -131,4 +156,18 @@ _TASKS: dict[str, tuple[dict[str, Any], str]] = {
         },
         _SCAN,
     ),
+    "rows": (_rows(), _SOFTMAX),
+    "rows_long": (_rows(), _LONG),
+    "rows_inplace": (_rows(inplace=["x"]), _SOFTMAX),
+    "rows_pallas": (_rows(language="pallas"), _PALLAS),
+    "rows_nki": (_rows(language="nki"), _SOFTMAX),
+    "rows_sorted": (_rows(), _SORT),
+    "rows_inline": (_rows(language="cuda"), _SOFTMAX),
+    "rows_native": (_rows(**_NATIVE), _SOFTMAX),
+    "sums_native": (_rows(**_NATIVE), _SCAN),
+    "product": (_product("float16"), _GEMM),
+    "product32": (_product("float32"), _GEMM),
+    "product8": (_product("float8_e4m3fn"), _GEMM),
+    "product_inline": (_product("float32", language="cuda"), _GEMM),
+    "product_native": (_product("float32", **_NATIVE), _GEMM),
 }

@@ -9,6 +9,7 @@ import re
 from collections.abc import Callable
 
 _KEPT = {
+    "entry",
     "softmax",
     "softmax_",
     "gemm",
@@ -57,7 +58,7 @@ def aliased(text: str, rng: random.Random) -> Files:
 
 def moved_to_helper(text: str, rng: random.Random) -> Files:
     """The entry calls a helper that does what it did."""
-    match = re.search(r"^def (softmax|gemm|sort_rows|softmax_)\(([^)]*)\)[^\n]*:\n", text, re.M)
+    match = re.search(r"^def (softmax|gemm|sort_rows|softmax_|entry)\(([^)]*)\)[^\n]*:\n", text, re.M)
     if match is None:
         return {}
     name, parameters = match.group(1), match.group(2)
@@ -87,7 +88,7 @@ def moved_to_class(text: str, rng: random.Random) -> Files:
 
 def decorated(text: str, rng: random.Random) -> Files:
     """The entry stands under a decorator of the file's own."""
-    match = re.search(r"^((?:@[^\n]*\n)*)def (softmax|gemm|sort_rows|softmax_)\(", text, re.M)
+    match = re.search(r"^((?:@[^\n]*\n)*)def (softmax|gemm|sort_rows|softmax_|entry)\(", text, re.M)
     if match is None:
         return {}
     wrapper = (
@@ -115,7 +116,7 @@ def by_text(text: str, rng: random.Random) -> Files:
 
 def other_file(text: str, rng: random.Random) -> Files:
     """Everything in another file, from which the entry is imported."""
-    match = re.search(r"^(?:def|class) (softmax|gemm|sort_rows|softmax_)\b|^(softmax|gemm) =", text, re.M)
+    match = re.search(r"^(?:def|class) (softmax|gemm|sort_rows|softmax_|entry)\b|^(softmax|gemm|entry) =", text, re.M)
     if match is None or "inspect.getsource" in text:
         return {}
     name = match.group(1) or match.group(2)
@@ -158,7 +159,10 @@ PYTHON: list[Callable[[str, random.Random], Files]] = [
 
 def native_variants(text: str, rng: random.Random) -> list[Files]:
     """CUDA C++: own names changed, comments that lie, the work in a helper inside a namespace."""
-    names = re.findall(r"\b(scan_rows|scan_small|own|bins|part|scratch|engine|Scan)\b", text)
+    names = re.findall(
+        r"\b(scan_rows|scan_small|own|bins|part|scratch|engine|Scan|scale_rows|sums|collect|side|last|calls|slot|handle)\b",
+        text,
+    )
     other = text
     for index, name in enumerate(dict.fromkeys(names)):
         other = re.sub(rf"\b{name}\b", f"n{rng.randrange(100)}_{index}", other)

@@ -11,11 +11,11 @@ LEAST = 300
 
 
 def _read(kind: str) -> list[tuple[Case, str, str, set[str]]]:
-    """Fixture, what was done to it, the overall word, and the rules that accuse, for every variant."""
+    """Fixture, what was done to it, the overall word, and the rules that accuse, for every second variant."""
     found = []
     for seed, case in enumerate(cases(kind)):
         asked, own = task(case.task)
-        for name, files in variants(case.path, case.text, seed):
+        for name, files in variants(case.path, case.text, seed)[seed % 2 :: 2]:
             given = {path: text.encode() for path, text in files.items()}
             signs = analyse(given, asked, own)
             accusing = {one.rule for one in signs if one.severity != "note"}
