@@ -69,7 +69,8 @@ class Compiler:
             made = source.with_suffix(source.suffix + (".checks.o" if checks else ".o"))
             command = [
                 *self._command(checks), f"-D__CUDA_ARCH__={arch * 10}", "-include", str(prepared / "cuda_emulator.h"),
-                *(f"-I{path}" for path in (folder, source.parent, *includes)), "-x", "c++", "-c", str(source), "-o", str(made),
+                *(f"-I{path}" for path in (folder, source.parent, *includes)),
+                "-x", "c++", "-c", str(source), "-o", str(made),
             ]  # fmt: skip
             finished = self._finished(command, [folder, prepared, *includes], [folder], log)
             seconds += finished.seconds

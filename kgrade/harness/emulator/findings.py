@@ -45,15 +45,16 @@ class Finding(msgspec.Struct, frozen=True):
         who = f" block {self.block} thread {self.thread}" if self.thread else ""
         other = ""
         if self.other is not None:
-            other = f"; the {self.other.did} is {self.other.file}:{self.other.line}, block {self.other.block} thread {self.other.thread}"
+            at = f"{self.other.file}:{self.other.line}"
+            other = f"; the {self.other.did} is {at}, block {self.other.block} thread {self.other.thread}"
         return f"{where}: {self.kind} in {self.kernel or 'host code'}{who}: {self.what}{other}"
 
 
 def read_findings(text: str, library: Path, sources: Sequence[str]) -> list[Finding]:
     """Return the findings in `text`, which `kgrade_emulator_findings` gave for `library`.
 
-    `sources` are the relative paths of the solution: a line in one of them is preferred to one in the runtime's headers,
-    into which the call was inlined. Without addr2line, lines of memory accesses stay 0.
+    `sources` are the relative paths of the solution: a line in one of them is preferred to one in the runtime's
+    headers, whose functions are inlined there. Without addr2line, lines of memory accesses stay 0.
     """
     raw = [json.loads(line) for line in text.splitlines()]
     addresses = [entry["pc"] for entry in raw if entry.get("pc")] + [

@@ -208,8 +208,10 @@ def _atomic(statement: _Statement, words: list[str], arguments: list[str]) -> st
         "cas": "CAS",
     }
     operation = next((name[word] for word in words if word in name), None)
-    kind = {"u32": "unsigned", "b32": "unsigned", "s32": "int", "f32": "float", "f64": "double", "u64": "unsigned long long",
-            "b64": "unsigned long long"}.get(words[-1])  # fmt: skip
+    kind = {
+        "u32": "unsigned", "b32": "unsigned", "s32": "int", "f32": "float", "f64": "double",
+        "u64": "unsigned long long", "b64": "unsigned long long",
+    }.get(words[-1])  # fmt: skip
     if operation is None or kind is None or "v2" in words or "v4" in words:
         return ""
     target = f"{statement.value(arguments.pop(0))} = " if words[0] == "atom" else ""
@@ -345,7 +347,8 @@ _BUILDERS: dict[str, Build] = {
     "fma": _assign("std::fma(({type})({a}), ({type})({b}), ({type})({c}))"),
     "prmt": _assign("__byte_perm({a}, {b}, {c})"), "lop3": _assign("emu::ptx::lop3({a}, {b}, {c}, {d})"),
     "popc": _assign("__popc({a})"), "clz": _assign("__clz({a})"), "brev": _assign("__brev({a})"),
-    "bfi": _assign("emu::ptx::bfi({a}, {b}, {c}, {d})"), "dp4a": _assign("__dp4a(({type})({a}), ({type})({b}), ({type})({c}))"),
+    "bfi": _assign("emu::ptx::bfi({a}, {b}, {c}, {d})"),
+    "dp4a": _assign("__dp4a(({type})({a}), ({type})({b}), ({type})({c}))"),
     "ex2": _assign("exp2f({a})"), "lg2": _assign("log2f({a})"), "rcp": _assign("({type})1 / ({type})({a})"),
     "rsqrt": _assign("rsqrtf({a})"), "sqrt": _assign("sqrtf({a})"), "tanh": _assign("tanhf({a})"),
     "sin": _assign("sinf({a})"), "cos": _assign("cosf({a})"),

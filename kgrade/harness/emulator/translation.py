@@ -1,4 +1,4 @@
-"""From CUDA C++ to C++: launches, `__shared__` variables, inline PTX; everything else the runtime's headers take as it is.
+"""From CUDA C++ to C++: launches, `__shared__` variables, inline PTX; the runtime's headers take the rest as it is.
 
 The tree-sitter grammar for CUDA finds what has to change. Edits stay on their line, so that what the compiler and the
 checks say is true of the original. A construct that the machine does not have is refused by name.

@@ -56,7 +56,8 @@ def test_what_has_no_planted_fault_is_right_and_clean(load: Any, item: str, chec
     loaded = load(_source(item), checks)
     run = {"transpose": _transpose, "histogram": _histogram, "scan": _scan, "gemm": _gemm}[item.split("-")[0]]
     shapes: dict[str, list[tuple[int, ...]]] = {
-        "transpose": [(31, 33), (1000, 217), (131101, 5)][: 2 if checks else 3], "histogram": [(1,), (4097,), (0,), (60000,)],
+        "transpose": [(31, 33), (1000, 217), (131101, 5)][: 2 if checks else 3],
+        "histogram": [(1,), (4097,), (0,), (60000,)],
         "scan": [(1,), (31,), (4097,), (100003,)], "gemm": [(1, 8, 8), (127, 264, 72)],
     }  # fmt: skip
     for shape in shapes[item.split("-")[0]]:

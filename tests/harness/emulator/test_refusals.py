@@ -1,5 +1,6 @@
 """What cannot run is named, with its line; what a device refuses at the launch is refused with the same error."""
 
+# ruff: noqa: E501 (lines of kernels)
 from __future__ import annotations
 
 from typing import Any

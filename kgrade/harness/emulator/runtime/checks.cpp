@@ -190,9 +190,9 @@ void check(const void* pointer, size_t bytes, Access how, uint32_t place, bool n
   const auto address = reinterpret_cast<uintptr_t>(pointer);
   Region* region = tracked(address, bytes, how, place);
   if (synchronises(how)) {
-    order_atomic(address, machine.current->fenced && writes(how));
+    order_atomic(address, current()->fenced && writes(how));
   } else if (writes(how) && region != nullptr && region->space == Space::global) {
-    machine.current->fenced = false;  // what is written now has not been handed over
+    current()->fenced = false;  // what is written now has not been handed over
   }
   if (natural && bytes > 1 && address % bytes != 0) {
     report("misaligned", sized(how, bytes) + " at an address that is no multiple of it", place);

@@ -112,12 +112,12 @@ void wait_block(Site site) { wait_block_count(site, 0, 0); }
 
 int wait_block_count(Site site, int predicate, int operation) {
   Block& b = block();
-  machine.current->site = site;
-  machine.current->fenced = false;
+  current()->site = site;
+  current()->fenced = false;
   b.barrier.sum += operation == 1 ? predicate == 0 : predicate != 0;  // `and` holds when nobody brings a zero
   if (++b.barrier.waiting == machine.threads - machine.finished) {
     look_for_divergence(site);
-    release_barrier(machine.current);
+    release_barrier(current());
   } else {
     park(Wait::block);
   }
@@ -129,7 +129,7 @@ void wait_named(Site site, unsigned barrier, unsigned threads, bool arrive_only)
   Block& b = block();
   b.used_named = true;
   NamedBarrier& named = b.named[barrier % 16];
-  machine.current->site = site;
+  current()->site = site;
   named.expected = threads != 0 ? threads : machine.threads - machine.finished;
   if (++named.arrived >= named.expected) {
     named.arrived = 0;
@@ -142,7 +142,7 @@ void wait_named(Site site, unsigned barrier, unsigned threads, bool arrive_only)
     return;
   }
   if (arrive_only) return;
-  machine.current->named = barrier;
+  current()->named = barrier;
   park(Wait::named);
 }
 
@@ -158,7 +158,7 @@ void meet(unsigned mask, Meeting meeting, Site site, void (*complete)(unsigned l
   slot.mask = mask;
   slot.meeting = meeting;
   slot.site = site;
-  machine.current->site = site;
+  current()->site = site;
   completion[machine.rank] = complete;
   b.waiting_lanes[warp] |= 1u << mine;
   unsigned lanes;
@@ -201,7 +201,7 @@ unsigned converged_lanes(Site site) {
   slot.meeting = Meeting::converge;
   slot.site = site;
   slot.mask = 0;
-  machine.current->site = site;
+  current()->site = site;
   b.waiting_lanes[warp_of(machine.rank)] |= 1u << lane();
   park(Wait::converge);
   return slot.mask;
@@ -278,7 +278,7 @@ unsigned gather(unsigned mask, const void* value, size_t bytes, void* out, Site 
 }
 
 void wait_grid(Site site) {
-  machine.current->site = site;
+  current()->site = site;
   if (!grid.cooperative) abandon(720, "grid.sync() in a launch that is not cooperative");
   park(Wait::grid);
 }

@@ -41,6 +41,7 @@ struct Grid {
   void (*run_threads)(const void*);
   const void* body;
   const char* kernel = "";
+  uint3 index_of[kMaxThreads];  // threadIdx by rank
   bool cooperative;
   int error;
   const char* why;

@@ -113,7 +113,7 @@ void execute(void (*run_threads)(const void*), const void* body, bool cooperativ
   }
 }
 
-void fence() { machine.current->fenced = true; }
+void fence() { current()->fenced = true; }
 
 cudaError_t copy_symbol(void* to, const void* from, size_t bytes, size_t room) {
   if (bytes > room) return failed(cudaErrorInvalidValue);

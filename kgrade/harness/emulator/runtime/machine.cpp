@@ -40,11 +40,9 @@ unsigned take_fiber() {
 }
 
 void make_current(Thread* thread) {
-  machine.current = thread;
   machine.rank = static_cast<unsigned>(thread - machine.thread);
   machine.spins = 0;
-  const unsigned x = blockDim.x, y = blockDim.y;
-  threadIdx = {machine.rank % x, machine.rank / x % y, machine.rank / (x * y)};
+  threadIdx = grid.index_of[machine.rank];
 }
 
 void switch_to_next(void** save);
@@ -226,22 +224,22 @@ void run_blocks(const unsigned* order, unsigned long count) {
 
 void begin_thread(unsigned rank) {
   make_current(machine.thread + rank);
-  machine.current->wait = Wait::running;
+  current()->wait = Wait::running;
 }
 
-// What a thread waits for is written when it begins. The first of a block to wait marks those that have not begun, so
-// that a block in which nobody waits pays nothing.
+// The first thread of a block to wait writes down how it stands with the others, which none of them had to do.
 void count_parked() {
-  if (machine.parked++ == 0 && !machine.shuffled) {
-    for (unsigned i = machine.started; i < machine.threads; ++i) machine.thread[i].wait = Wait::ready;
+  if (machine.parked++ != 0 || machine.shuffled) return;
+  for (unsigned i = 0; i < machine.threads; ++i) {
+    if (i != machine.rank) machine.thread[i].wait = i < machine.started ? Wait::finished : Wait::ready;
   }
 }
 
 void park(Wait why) {
-  Thread* me = machine.current;
+  Thread* me = current();
+  count_parked();
   me->wait = why;
   me->fiber = grid.running_fiber;
-  count_parked();
   switch_to_next(&me->stack);
 }
 
@@ -253,7 +251,7 @@ void make_ready(Thread* thread) {
 void yield() {
   machine.spins = 0;
   Block& b = block();
-  Thread* me = machine.current;
+  Thread* me = current();
   me->fiber = grid.running_fiber;
   count_parked();
   make_ready(me);
@@ -289,6 +287,10 @@ int run_grid(void (*run_threads)(const void*), const void* body, bool is_coopera
   grid.reset_fibers();
   machine.threads = blockDim.x * blockDim.y * blockDim.z;
   machine.shuffled = grid.seed != 0;
+  machine.flat = blockDim.x == machine.threads;
+  for (unsigned i = 0; i < machine.threads; ++i) {
+    grid.index_of[i] = {i % blockDim.x, i / blockDim.x % blockDim.y, i / blockDim.x / blockDim.y};
+  }
   machine.on_device = true;
   const unsigned long blocks = static_cast<unsigned long>(gridDim.x) * gridDim.y * gridDim.z;
   if (machine.shuffled) {

@@ -51,7 +51,6 @@ struct Thread {
 };
 
 struct Machine {
-  Thread* current;
   unsigned rank;        // of the current thread in its block
   unsigned started;     // threads of this block that have begun
   unsigned threads;     // threads of a block
@@ -59,6 +58,7 @@ struct Machine {
   unsigned parked;      // threads that wait, for whatever reason
   unsigned spins;       // atomics since the thread was last switched to
   bool shuffled;        // threads begin in random order
+  bool flat;            // blocks of one dimension: a rank is an x
   bool checks;          // this object was compiled with checks
   bool on_device;       // a kernel is running
   unsigned* order;      // rank of the n-th thread to begin
@@ -95,6 +95,10 @@ inline void count_spin() {
 // The machine's own memory is not the kernel's: the checks must not be asked about it.
 #define EMU_UNSEEN __attribute__((no_sanitize("thread")))
 
+inline Thread* current() { return machine.thread + machine.rank; }
+
+// Begins and ends are all that a thread without barriers costs, so nothing is written that can be told later: while
+// nobody waits, every thread that has begun, but the current one, has ended (see `count_parked`).
 EMU_UNSEEN inline bool begin_next_thread() {
   if (machine.started == machine.threads) return false;
   const unsigned nth = machine.started++;
@@ -103,28 +107,21 @@ EMU_UNSEEN inline bool begin_next_thread() {
     return true;
   }
   machine.rank = nth;
-  machine.current = machine.thread + nth;
-  machine.current->wait = Wait::running;
-  if (nth != 0) {
-    // Only blocks of more than one dimension need the divisions.
-    unsigned x = nth, y = 0, z = 0;
-    if (blockDim.x < machine.threads) {
-      x = nth % blockDim.x;
-      y = nth / blockDim.x;
-      z = y / blockDim.y;
-      y %= blockDim.y;
-    }
-    threadIdx = {x, y, z};
+  if (machine.flat && nth != 0) {
+    threadIdx.x = nth;
   } else {
-    threadIdx = {0, 0, 0};
+    const unsigned y = nth / blockDim.x;
+    threadIdx = {nth % blockDim.x, y % blockDim.y, y / blockDim.y};
   }
   return true;
 }
 
 EMU_UNSEEN inline void end_thread() {
-  machine.current->wait = Wait::finished;
   ++machine.finished;
-  if (__builtin_expect(machine.parked != 0, 0)) finish_slow();
+  if (__builtin_expect(machine.parked != 0 || machine.shuffled, 0)) {
+    current()->wait = Wait::finished;
+    if (machine.parked != 0) finish_slow();
+  }
 }
 
 }  // namespace emu
