@@ -78,6 +78,7 @@ constexpr unsigned kPerChunk = 1024;
 constexpr unsigned kMaxChunks = 64;
 
 char* chunks[kMaxChunks];
+unsigned guarded = 0;  // stacks that have been used so far: each guard page splits a mapping, and those are limited
 
 char* stack_of(unsigned fiber) {
   const unsigned chunk = fiber / kPerChunk;
@@ -93,8 +94,6 @@ char* stack_of(unsigned fiber) {
       abort();
     }
     chunks[chunk] = static_cast<char*>(made);
-    // A guard page under each stack: a local array past its end must not reach a neighbour's frames unseen.
-    for (unsigned i = 0; i < kPerChunk; ++i) mprotect(chunks[chunk] + i * kStackBytes, kGuardPage, PROT_NONE);
   }
   return chunks[chunk] + (fiber % kPerChunk) * kStackBytes;
 }
@@ -102,6 +101,8 @@ char* stack_of(unsigned fiber) {
 }  // namespace
 
 void* fresh_fiber(unsigned fiber, void (*main)()) {
+  // A guard page under each stack: a local array past its end must not reach a neighbour's frames unseen.
+  for (; guarded <= fiber; ++guarded) mprotect(stack_of(guarded), kGuardPage, PROT_NONE);
   // Stacks begin at different distances from a power of two: else all of them would share the same sets of the caches.
   const unsigned apart = fiber * 320 % 65536;
   auto* top = reinterpret_cast<void**>(stack_of(fiber) + kStackBytes - apart);
@@ -125,7 +126,5 @@ bool on_fiber_stack(const void* address) {
   }
   return false;
 }
-
-const char* stack_floor(unsigned fiber) { return stack_of(fiber) + kGuardPage; }
 
 }  // namespace emu

@@ -14,7 +14,4 @@ void* fresh_fiber(unsigned fiber, void (*main)());
 // Whether an address lies on some fiber's stack.
 bool on_fiber_stack(const void* address);
 
-// The lowest address of the stack of fiber number `fiber`: below it lies the guard page.
-const char* stack_floor(unsigned fiber);
-
 }  // namespace emu
