@@ -81,7 +81,7 @@ class Worker:
     precise: bool = False
     versions: dict[str, str] = field(default_factory=dict)
     cancelled: Callable[[], bool] = lambda: False
-    _channel: Channel = field(default_factory=Channel)
+    _channel: Channel | None = None
     _shut: Shut | None = None
     _ended: Ended | None = None
 
@@ -108,6 +108,7 @@ class Worker:
         where = INSIDE if self.wall.moves_paths else PACKAGE.parent
         binds = [Bind(folder, folder) for folder in self.interpreter.folders]
         binds += [Bind(PACKAGE, INSIDE / "worker"), Bind(self.folder, INSIDE / "queue")]
+        self._channel = Channel()
         descriptor = self._channel.other.fileno()
         command = [self.interpreter.executable, "-I", "-B", "-c", _BOOT, str(descriptor), str(where)]
         threads = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
@@ -224,7 +225,7 @@ class Worker:
 
     def _ask(self, what: str, within_s: float, memory: Sequence[Memory] = (), **details: Any) -> dict[str, Any]:
         """Ask, and turn every way of not answering into a `Lost`."""
-        assert self._shut is not None, "the worker has not been started"
+        assert self._shut is not None and self._channel is not None, "the worker has not been started"
         self._shut.watchdog.allow(within_s + GOODBYE_S)
         try:
             answer = self._channel.ask(what, within_s=within_s, memory=memory, cancelled=self.cancelled, **details)
@@ -252,7 +253,7 @@ class Worker:
 
     def stop(self, grace_s: float = 0.0) -> Ended:
         """End the process and everything it started; `grace_s` lets one that is dying show how it died."""
-        assert self._shut is not None, "the worker has not been started"
+        assert self._shut is not None and self._channel is not None, "the worker has not been started"
         if self._ended is None:
             self._channel.close()
             if not self._shut.ends_within(grace_s):
