@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import subprocess
 from collections.abc import Callable, Iterator, Mapping
@@ -44,6 +45,13 @@ class Repo:
     def show(self, path: str, at: str = "HEAD") -> str:
         """A file of a commit."""
         return self.git("show", f"{at}:{path}")
+
+
+@pytest.fixture(scope="module", autouse=True)
+def nothing_left_open() -> Iterator[None]:
+    """What a file's tests dropped (readers with a git process, locks) is closed before descriptors run short."""
+    yield
+    gc.collect()
 
 
 @pytest.fixture(autouse=True)

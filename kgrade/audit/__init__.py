@@ -1,0 +1,1 @@
+"""What leads read: agreement between evaluators, and how it moves."""
