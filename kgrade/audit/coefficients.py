@@ -84,8 +84,8 @@ def kappa(table: Array, weights: Weights | Array = "identity") -> tuple[float, f
     if 1 - chance < ROUNDING:
         raise Undefined("both gave every item the same rating")
     spread = matrix * (1 - chance) - np.add.outer(matrix @ columns, rows @ matrix) * (1 - seen)
-    squared = float((p * spread**2).sum()) - (seen * chance - 2 * chance + seen) ** 2
-    return (seen - chance) / (1 - chance), float(np.sqrt(max(squared, 0.0) / n)) / (1 - chance) ** 2
+    variance = float((p * (spread - (p * spread).sum()) ** 2).sum())
+    return (seen - chance) / (1 - chance), float(np.sqrt(variance / n)) / (1 - chance) ** 2
 
 
 def crossed(first: Ratings, second: Ratings, categories: int) -> Array:
