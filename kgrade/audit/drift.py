@@ -19,7 +19,7 @@ LEAST_TIMED = 5
 
 
 class Standing(msgspec.Struct, frozen=True, kw_only=True):
-    """One evaluator. `severity` and `recent` need an item that others graded too, `to_gold` one whose levels are known."""
+    """One evaluator. `severity` and `recent` need items that others graded too, `to_gold` known levels."""
 
     evaluator: str
     grades: int
