@@ -14,7 +14,21 @@ import click
 import kgrade
 from kgrade.cli import failures
 
-COMMANDS = ("demo", "init", "list", "next", "show", "save", "check", "collect", "audit-code", "feedback", "doctor")
+COMMANDS = (
+    "demo",
+    "init",
+    "list",
+    "next",
+    "show",
+    "save",
+    "check",
+    "collect",
+    "audit-code",
+    "feedback",
+    "audit",
+    "seal",
+    "doctor",
+)
 _OWN_OPTIONS = ("--help", "--version")
 
 

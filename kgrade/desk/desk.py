@@ -46,7 +46,7 @@ class Desk:
         name, email = git_identity(git)
         self.evaluator = evaluator_of(name, email, self.settings, self.config, evaluator)
         identity = Identity(name or self.evaluator, email or f"{self.evaluator}@localhost")
-        by = signature(git, identity, self.settings)
+        by = signature(git, identity, self.settings, self.evaluator)
         self._sources = Sources(self._reader, queue, self.settings, self.evaluator)
         self._listing = Listing(self._sources, self.evaluator)
         self._drafts = Drafts(state_folder(git.common_dir, self.evaluator))

@@ -225,7 +225,8 @@ class Worker:
 
     def _ask(self, what: str, within_s: float, memory: Sequence[Memory] = (), **details: Any) -> dict[str, Any]:
         """Ask, and turn every way of not answering into a `Lost`."""
-        assert self._shut is not None and self._channel is not None, "the worker has not been started"
+        assert self._shut is not None, "the worker has not been started"
+        assert self._channel is not None, "the worker has not been started"
         self._shut.watchdog.allow(within_s + GOODBYE_S)
         try:
             answer = self._channel.ask(what, within_s=within_s, memory=memory, cancelled=self.cancelled, **details)
@@ -253,7 +254,8 @@ class Worker:
 
     def stop(self, grace_s: float = 0.0) -> Ended:
         """End the process and everything it started; `grace_s` lets one that is dying show how it died."""
-        assert self._shut is not None and self._channel is not None, "the worker has not been started"
+        assert self._shut is not None, "the worker has not been started"
+        assert self._channel is not None, "the worker has not been started"
         if self._ended is None:
             self._channel.close()
             if not self._shut.ends_within(grace_s):

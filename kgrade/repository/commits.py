@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from kgrade.repository.moves import FileMove, moves_between
 from kgrade.repository.objects import object_id
 from kgrade.repository.runner import Git, GitError
+from kgrade.repository.signing import signing_environment
 from kgrade.repository.tree import Entry, Snapshot, TreeError, TreeReader, format_tree, split_path
 
 ANY = "any"
@@ -24,10 +25,11 @@ Wanted = dict[str, "Wanted | str | None"]
 
 @dataclass(frozen=True, slots=True)
 class Identity:
-    """Who makes a commit."""
+    """Who makes a commit. `key` is a public SSH key to sign with whose other half an agent holds; "" for git's own."""
 
     name: str
     email: str
+    key: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,7 +127,11 @@ class Committer:
         command = ["commit-tree", tree, "-F", "-"]
         if parent:
             command += ["-p", parent]
-        command += ["-S"] if self._sign else ["--no-gpg-sign"]
+        if self._sign:
+            command.append("-S")
+            variables = variables | signing_environment(self._identity.key)
+        else:
+            command.append("--no-gpg-sign")
         text = message.encode("utf-8", "surrogateescape")
         return self._git.run(command, input=text, env=variables).text
 

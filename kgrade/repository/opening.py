@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from kgrade.records import codec
 from kgrade.records.settings import Settings
@@ -10,6 +10,7 @@ from kgrade.repository.branches import Branch
 from kgrade.repository.commits import Identity
 from kgrade.repository.refs import read_refs
 from kgrade.repository.runner import Git, GitError
+from kgrade.repository.signing import key_at_hand
 from kgrade.repository.tree import Snapshot, TreeReader
 
 _NOT_QUEUES = ("refs/heads/grades/", "refs/heads/evidence/", "refs/heads/seals")
@@ -56,12 +57,13 @@ def git_identity(git: Git) -> tuple[str, str]:
     return values[0], values[1]
 
 
-def signature(git: Git, identity: Identity, settings: Settings) -> Signature:
-    """Who commits, and whether signed: as the queue demands, or else as the person's git does by itself."""
-    if settings.sign == "auto":
-        signs = git.run(["config", "--type=bool", "--get", "commit.gpgSign"], check=False).text == "true"
-        return Signature(identity, signs)
-    return Signature(identity, settings.sign == "always")
+def signature(git: Git, identity: Identity, settings: Settings, evaluator: str = "") -> Signature:
+    """Who commits, and whether signed: as the queue demands, or else where a key of `evaluator`'s is at hand."""
+    if settings.sign == "never":
+        return Signature(identity, sign=False)
+    key = key_at_hand(git, settings, evaluator)
+    signs = git.run(["config", "--type=bool", "--get", "commit.gpgSign"], check=False).text == "true"
+    return Signature(replace(identity, key=key), sign=bool(settings.sign == "always" or signs or key))
 
 
 def unread(branch: Branch) -> str:
