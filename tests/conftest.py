@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-pytest_plugins = ("tests.selection",)
+pytest_plugins = ("tests.selection", "tests.shared_workers")
 
 
 class Repo:
