@@ -7,6 +7,7 @@ from datetime import datetime
 
 from kgrade.audit import walk
 from kgrade.audit.findings import Finding, finding
+from kgrade.audit.reading import grade_files
 from kgrade.records import codec, scoring
 from kgrade.records.faults import BadRecord
 from kgrade.records.grade import Grade
@@ -40,7 +41,7 @@ def standing_faults(
 def _grades(reader: TreeReader, stand: Mapping[str, str]) -> Iterator[tuple[str, str, Grade | str]]:
     seen: set[tuple[str, str]] = set()
     for commit in stand.values():
-        for path, blob in _files(reader, commit):
+        for path, blob in grade_files(reader, commit):
             if (path, blob) in seen:
                 continue
             seen.add((path, blob))
@@ -48,12 +49,6 @@ def _grades(reader: TreeReader, stand: Mapping[str, str]) -> Iterator[tuple[str,
                 yield path, blob, codec.decode(Grade, reader.objects.object(blob)[1], path)
             except (BadRecord, GitError) as why:
                 yield path, blob, str(why)
-
-
-def _files(reader: TreeReader, commit: str) -> list[tuple[str, str]]:
-    output = reader.git.run(["ls-tree", "-r", "-z", "--full-tree", commit, "queue/"]).stdout
-    entries = [entry.partition(b"\t") for entry in output.split(b"\0") if b"/grades/" in entry]
-    return [(path.decode("utf-8", "surrogateescape"), head.split(b" ")[2].decode()) for head, _, path in entries]
 
 
 def _place(path: str, grade: Grade, show: str) -> Iterator[Finding]:

@@ -1,7 +1,9 @@
-"""`kgrade audit`: what the history of grades shows, for leads."""
+"""`kgrade audit`: agreement, drift, coverage, and whether the history of grades holds; for leads."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -12,41 +14,164 @@ from kgrade.cli.output import columns, line, say, say_json
 from kgrade.cli.queue import json_option, queue_option
 
 if TYPE_CHECKING:
+    from kgrade.audit.agreement import Agreement
+    from kgrade.audit.changes import Change
+    from kgrade.audit.overview import Overview
     from kgrade.audit.verification import Verification
+    from kgrade.records.settings import Settings
+    from kgrade.repository.branches import Branch
+    from kgrade.repository.tree import TreeReader
+
+SHOWN = 20
 
 
-@click.command("audit", short_help="See whether the history of grades holds.")
+@click.command("audit", short_help="Read agreement, drift and coverage; verify the history of grades.")
+@click.option("--verify", "verifies", is_flag=True, help="Check signatures, authors, dates, seals and sums instead.")
+@click.option("--history", is_flag=True, help="List what changed in the grades instead, newest first.")
+@click.option("--item", metavar="ITEM", help="With --history: of this item only.")
+@click.option("--evaluator", metavar="NAME", help="With --history: of this evaluator only.")
+@click.option("--criterion", metavar="ID", help="With --history: where this criterion moved only.")
+@click.option(
+    "--html", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE", help="Write one page with plots."
+)
 @queue_option
-@click.option("--verify", "verifies", is_flag=True, help="Check signatures, authors, dates, seals and sums.")
 @json_option
-def command(queue: Path, verifies: bool, as_json: bool) -> int:
-    """Check the history of every grade in this clone.
+def command(
+    verifies: bool,
+    history: bool,
+    item: str | None,
+    evaluator: str | None,
+    criterion: str | None,
+    html: Path | None,
+    queue: Path,
+    as_json: bool,
+) -> int:
+    """Tell how far evaluators agree, who drifts, what looks rushed or copied, and how much of the queue is graded.
 
-    Each alarm comes with the git command that shows it. Exit code 1 when there are alarms.
+    With --verify, exit code 1 when there are alarms; each comes with the git command that shows it.
     """
-    if not verifies:
-        raise failures.BadInput("say what to look at: kgrade audit --verify checks the history of grades")
-    found = _verification(queue)
-    if as_json:
-        say_json(found)
-    else:
-        _tell(found)
-    return failures.FOUND_FAULTS if found.alarms else failures.DONE
+    if (item or evaluator or criterion) and not history:
+        raise failures.BadInput("--item, --evaluator and --criterion choose what --history lists; add --history")
+    if sum((verifies, history, html is not None)) > 1:
+        raise failures.BadInput("--verify, --history and --html each show another thing; give one of them")
+    with _opened(queue) as (reader, branch, settings):
+        if verifies:
+            return _verify(reader, branch, settings, as_json)
+        if history:
+            from kgrade.audit.branches import grade_branches
+            from kgrade.audit.changes import changes
+
+            stand = grade_branches(branch, settings)
+            _tell_history(changes(reader, stand, item=item, evaluator=evaluator, criterion=criterion), as_json)
+            return failures.DONE
+        from kgrade.audit.overview import overview
+
+        found = overview(reader, branch, settings)
+        if html is not None:
+            from kgrade.audit.page import page
+
+            html.write_text(page(found, branch.short), encoding="utf-8")
+            say(line(f"wrote {html}"))
+        elif as_json:
+            say_json(found)
+        else:
+            _tell(found)
+    return failures.DONE
 
 
-def _verification(path: Path) -> Verification:
-    from kgrade.audit.verification import verify
+@contextmanager
+def _opened(path: Path) -> Iterator[tuple[TreeReader, Branch, Settings]]:
     from kgrade.repository.opening import open_queue
     from kgrade.repository.runner import Git
     from kgrade.repository.tree import TreeReader
 
     reader = TreeReader(Git.open(path))
     with reader.objects:
-        branch, settings = open_queue(reader)
-        return verify(reader, branch, settings)
+        yield (reader, *open_queue(reader))
 
 
-def _tell(found: Verification) -> None:
+def _verify(reader: TreeReader, branch: Branch, settings: Settings, as_json: bool) -> int:
+    from kgrade.audit.verification import verify
+
+    found = verify(reader, branch, settings)
+    if as_json:
+        say_json(found)
+    else:
+        _tell_verification(found)
+    return failures.FOUND_FAULTS if found.alarms else failures.DONE
+
+
+def _tell(found: Overview) -> None:
+    from kgrade.audit.phrases import levels, minutes
+
+    agreed, covered = found.agreement, found.coverage
+    people = f"{len(agreed.evaluators)} evaluators"
+    say(f"{agreed.grades} grades by {people}, {agreed.doubly_rated} items rated twice or more")
+    left = "" if covered.days_left is None else f", {covered.days_left:.0f} days at {covered.per_day:.1f} grades a day"
+    say(f"{covered.finished} of {covered.items} submissions finished, {covered.grades_left} grades to go{left}")
+    for title, table in (("agreement", _criteria(agreed)), ("gates", _gates(agreed)), ("pairs", _pairs(agreed))):
+        if len(table) > 1:
+            say(f"\n{title}\n{columns(table)}")
+    rows = [["evaluator", "grades", "shared", "severity", "last 20", "median time"]]
+    rows += [
+        [s.evaluator, str(s.grades), str(s.shared), levels(s.severity), levels(s.recent), minutes(s.median_s)]
+        for s in found.standings
+    ]
+    if found.standings:
+        say(f"\nevaluators (levels above or below the others)\n{columns(rows)}")
+    if found.disagreements:
+        rows = [[d.item, d.criterion, str(d.gap), ", ".join(d.evaluators)] for d in found.disagreements[:SHOWN]]
+        more = len(found.disagreements) - SHOWN
+        say(f"\nwidest disagreements\n{columns([['item', 'criterion', 'levels', 'evaluators'], *rows])}")
+        if more > 0:
+            say(f"and {more} more; --json lists all")
+    for suspicion in found.suspicions:
+        say(line(f"{suspicion.kind}: {suspicion.evaluator} on {suspicion.item}: {suspicion.why}"))
+    for fault in found.faults:
+        say(line(f"unreadable: {fault}"))
+
+
+def _criteria(agreed: Agreement) -> list[list[str]]:
+    from kgrade.audit.phrases import criterion_row
+
+    head = ["rubric", "criterion", "items", "exact", "within 1", "alpha", "AC2", "band"]
+    return [head, *(criterion_row(of) for of in agreed.criteria)]
+
+
+def _gates(agreed: Agreement) -> list[list[str]]:
+    from kgrade.audit.phrases import figure, share
+
+    rows = [[of.rubric, of.gate, str(of.items), share(of.exact), figure(of.ac1)] for of in agreed.gates]
+    return [["rubric", "gate", "items", "exact", "AC1"], *rows]
+
+
+def _pairs(agreed: Agreement) -> list[list[str]]:
+    from kgrade.audit.phrases import figure, levels
+
+    rows = [
+        [f"{of.first}, {of.second}", str(of.items), figure(of.kappa), figure(of.icc), levels(of.ahead)]
+        for of in agreed.pairs
+        if of.items
+    ]
+    return [["pair", "items", "kappa", "ICC of totals", "first ahead by"], *rows]
+
+
+def _tell_history(found: list[Change], as_json: bool) -> None:
+    if as_json:
+        say_json(found)
+        return
+    for change in found:
+        moved = ", ".join(f"{name} {old} to {new}" for name, (old, new) in change.moved.items()) or "comments only"
+        took = "" if change.took_s is None else f" in {change.took_s} s"
+        say(
+            line(
+                f"{change.when} {change.item} {change.evaluator}{took}, {change.rubric}, {change.commit[:12]}: {moved}"
+            )
+        )
+    say(f"{len(found)} saves")
+
+
+def _tell_verification(found: Verification) -> None:
     for finding in sorted(found.findings, key=lambda each: not each.alarm):
         say(line(f"{'ALARM' if finding.alarm else 'note '} {finding.kind}: {finding.sentence}"))
         say(line(f"      see: {finding.command}"))
@@ -56,9 +181,6 @@ def _tell(found: Verification) -> None:
         row[0] += 1
         row[1] += grade.seal is not None
     if told:
-        say(
-            columns(
-                [["evaluator", "signature", "grades", "sealed"], *([*k, str(n), str(s)] for k, (n, s) in told.items())]
-            )
-        )
+        head = ["evaluator", "signature", "grades", "sealed"]
+        say(columns([head, *([*key, str(grades), str(sealed)] for key, (grades, sealed) in told.items())]))
     say(f"{len(found.grades)} grades, {found.commits} commits, {found.seals} seals: {len(found.alarms) or 'no'} alarms")

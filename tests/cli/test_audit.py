@@ -79,5 +79,3 @@ def test_who_cannot_seal_is_told_why(queue: Queue, capsys: pytest.CaptureFixture
     queue.repo.git("config", "user.email", "eve@example.org")
     assert run(["seal", *at]) == 2
     assert "only a lead can seal, and eve is none; leads of this queue: lea" in capsys.readouterr().err
-    assert run(["audit", *at]) == 2
-    assert "--verify" in capsys.readouterr().err

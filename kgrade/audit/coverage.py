@@ -1,0 +1,57 @@
+"""How much of the queue is graded, how fast that goes, and when it will be done at that pace."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from datetime import UTC, datetime, timedelta
+
+import msgspec
+
+from kgrade.audit.ratings import Graded
+from kgrade.repository.tree import Snapshot
+
+PACE_DAYS = 7
+
+
+class Coverage(msgspec.Struct, frozen=True, kw_only=True):
+    """`items` counts submissions; `finished` those with all the grades wanted; `days_left` needs a pace."""
+
+    items: int
+    graded: int
+    finished: int
+    wanted: int
+    grades: int
+    grades_left: int
+    per_day: float
+    days_left: float | None
+    by_evaluator: dict[str, int]
+
+
+def coverage(snapshot: Snapshot, grades: Sequence[Graded], wanted: int, now: datetime | None = None) -> Coverage:
+    """Count; the pace is that of the last `PACE_DAYS` days up to `now`."""
+    items = [f"{task}/{submission}" for task in snapshot.tasks() for submission in snapshot.submissions(task)]
+    of_item = Counter(grade.item for grade in grades)
+    left = sum(max(wanted - of_item[item], 0) for item in items)
+    since = (now or datetime.now(UTC)) - timedelta(days=PACE_DAYS)
+    recent = sum(_when(grade.saved) >= since for grade in grades)
+    pace = recent / PACE_DAYS
+    return Coverage(
+        items=len(items),
+        graded=sum(of_item[item] > 0 for item in items),
+        finished=sum(of_item[item] >= wanted for item in items),
+        wanted=wanted,
+        grades=len(grades),
+        grades_left=left,
+        per_day=pace,
+        days_left=left / pace if pace else None,
+        by_evaluator=dict(sorted(Counter(grade.evaluator for grade in grades).items())),
+    )
+
+
+def _when(saved: str) -> datetime:
+    try:
+        found = datetime.fromisoformat(saved)
+    except ValueError:
+        return datetime.min.replace(tzinfo=UTC)
+    return found if found.tzinfo else found.replace(tzinfo=UTC)

@@ -1,0 +1,34 @@
+"""Figures in words, the same in the terminal and on the page."""
+
+from __future__ import annotations
+
+from kgrade.audit.agreement import Figure, OfCriterion
+
+
+def figure(found: Figure) -> str:
+    """Return the value with its interval, or why there is none."""
+    if found.value is None:
+        return f"n/a: {found.why}"
+    interval = "" if found.low is None or found.high is None else f" [{found.low:.2f}, {found.high:.2f}]"
+    return f"{found.value:.3f}{interval}"
+
+
+def share(found: Figure) -> str:
+    """Return a share as per cent."""
+    return "n/a" if found.value is None else f"{100 * found.value:.0f} %"
+
+
+def levels(value: float | None) -> str:
+    """Return a difference in levels with its sign."""
+    return "-" if value is None else f"{value:+.2f}"
+
+
+def minutes(seconds: float | None) -> str:
+    """Return a time in minutes."""
+    return "-" if seconds is None else f"{seconds / 60:.1f} min"
+
+
+def criterion_row(of: OfCriterion) -> list[str]:
+    """Return rubric, criterion, items, exact, within 1, alpha, AC2 and band of one criterion."""
+    shares = [share(of.exact), share(of.within_one)]
+    return [of.rubric, of.criterion, str(of.items), *shares, figure(of.alpha), figure(of.ac2), of.band or "-"]

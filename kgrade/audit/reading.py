@@ -1,0 +1,93 @@
+"""All grades of a queue as rows, from every branch that holds some."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Mapping
+
+import msgspec
+
+from kgrade.audit.branches import HEADS
+from kgrade.audit.ratings import Graded
+from kgrade.records import codec
+from kgrade.records.faults import BadRecord
+from kgrade.records.grade import Grade
+from kgrade.records.rubric import Rubric
+from kgrade.repository.runner import GitError
+from kgrade.repository.tree import Snapshot, TreeReader
+
+LEAST_WORDS = 40  # characters of comments below which equal words mean nothing
+
+
+class Standing(msgspec.Struct, frozen=True, kw_only=True):
+    """Grades that can be read, and a sentence for each that cannot."""
+
+    grades: list[Graded]
+    faults: list[str]
+
+
+def grade_files(reader: TreeReader, commit: str) -> list[tuple[str, str]]:
+    """Return path and blob of every grade in `commit`."""
+    output = reader.git.run(["ls-tree", "-r", "-z", "--full-tree", commit, "queue/"]).stdout
+    entries = [entry.partition(b"\t") for entry in output.split(b"\0") if b"/grades/" in entry]
+    return [(path.decode("utf-8", "surrogateescape"), head.split(b" ")[2].decode()) for head, _, path in entries]
+
+
+def standing_grades(reader: TreeReader, stand: Mapping[str, str]) -> Standing:
+    """Read the grades that stand on the branches `stand`; an evaluator's own branch has the last word on theirs."""
+    blobs: dict[str, str] = {}
+    for ref, commit in stand.items():
+        for path, blob in grade_files(reader, commit):
+            evaluator = path.rpartition("/")[2].removesuffix(".yaml")
+            if path not in blobs or ref.removeprefix(HEADS).endswith(f"/{evaluator}"):
+                blobs[path] = blob
+    grades, faults = [], []
+    for path, blob in sorted(blobs.items()):
+        try:
+            grades.append(graded(codec.decode(Grade, reader.objects.object(blob)[1], path)))
+        except (BadRecord, GitError) as why:
+            faults.append(str(why))
+    return Standing(grades=grades, faults=faults)
+
+
+def graded(grade: Grade) -> Graded:
+    """Return what statistics need of `grade`."""
+    return Graded(
+        item=grade.item,
+        evaluator=grade.evaluator,
+        rubric=grade.rubric.id,
+        sheet=grade.rubric.sha256,
+        scores={name: score.score for name, score in grade.scores.items()},
+        gates={name: answer.confirmed for name, answer in grade.gates.items()},
+        verdict=grade.verdict,
+        points=grade.points,
+        total=grade.total,
+        saved=grade.times.saved,
+        active_s=grade.times.active_s,
+        words=_words(grade),
+    )
+
+
+def scales(snapshot: Snapshot) -> dict[str, int]:
+    """Return the highest level of each rubric that can be read."""
+    found = {}
+    for entry in snapshot.list("rubrics"):
+        name, _, kind = entry.name.rpartition(".")
+        if kind == "yaml":
+            path = f"rubrics/{entry.name}"
+            try:
+                found[name] = codec.decode(Rubric, snapshot.read(path), path).scale
+            except (BadRecord, GitError):
+                continue  # kgrade check names it; grades under it count with the usual scale
+    return found
+
+
+def _words(grade: Grade) -> str:
+    said: Iterable[str] = (
+        *(score.comment for score in grade.scores.values()),
+        *(answer.comment for answer in grade.gates.values()),
+        *(note.text for note in grade.comments),
+        grade.feedback,
+    )
+    text = " ".join(" ".join(each.split()).casefold() for each in said if each.strip())
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest() if len(text) >= LEAST_WORDS else ""
