@@ -5,13 +5,13 @@ from __future__ import annotations
 import msgspec
 
 from kgrade.audit.agreement import Agreement, agreement
-from kgrade.audit.branches import grade_branches
 from kgrade.audit.coverage import Coverage, coverage
 from kgrade.audit.drift import Standing, Suspicion, standings, suspicions
 from kgrade.audit.ratings import Graded
 from kgrade.audit.reading import scales, standing_grades
 from kgrade.records.settings import Settings
 from kgrade.repository.branches import Branch
+from kgrade.repository.grades import grade_branches
 from kgrade.repository.opening import queue_snapshot
 from kgrade.repository.tree import TreeReader
 

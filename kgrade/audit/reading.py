@@ -7,12 +7,12 @@ from collections.abc import Iterable, Mapping
 
 import msgspec
 
-from kgrade.audit.branches import HEADS
 from kgrade.audit.ratings import Graded
 from kgrade.records import codec
 from kgrade.records.faults import BadRecord
 from kgrade.records.grade import Grade
 from kgrade.records.rubric import Rubric
+from kgrade.repository.grades import standing
 from kgrade.repository.runner import GitError
 from kgrade.repository.tree import Snapshot, TreeReader
 
@@ -26,23 +26,10 @@ class Standing(msgspec.Struct, frozen=True, kw_only=True):
     faults: list[str]
 
 
-def grade_files(reader: TreeReader, commit: str) -> list[tuple[str, str]]:
-    """Return path and blob of every grade in `commit`."""
-    output = reader.git.run(["ls-tree", "-r", "-z", "--full-tree", commit, "queue/"]).stdout
-    entries = [entry.partition(b"\t") for entry in output.split(b"\0") if b"/grades/" in entry]
-    return [(path.decode("utf-8", "surrogateescape"), head.split(b" ")[2].decode()) for head, _, path in entries]
-
-
 def standing_grades(reader: TreeReader, stand: Mapping[str, str]) -> Standing:
     """Read the grades that stand on the branches `stand`; an evaluator's own branch has the last word on theirs."""
-    blobs: dict[str, str] = {}
-    for ref, commit in stand.items():
-        for path, blob in grade_files(reader, commit):
-            evaluator = path.rpartition("/")[2].removesuffix(".yaml")
-            if path not in blobs or ref.removeprefix(HEADS).endswith(f"/{evaluator}"):
-                blobs[path] = blob
     grades, faults = [], []
-    for path, blob in sorted(blobs.items()):
+    for path, blob in sorted(standing(reader, stand).items()):
         try:
             grades.append(graded(codec.decode(Grade, reader.objects.object(blob)[1], path)))
         except (BadRecord, GitError) as why:

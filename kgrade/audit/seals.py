@@ -13,13 +13,13 @@ from pathlib import Path
 
 import msgspec
 
-from kgrade.audit.branches import SEALS, branches, grade_branches
 from kgrade.records import codec
 from kgrade.records.faults import BadRecord
 from kgrade.records.seal import Seal
 from kgrade.records.settings import Settings
 from kgrade.repository.branches import Branch, Saved
 from kgrade.repository.commits import Change, Identity
+from kgrade.repository.grades import SEALS, branches, grade_branches
 from kgrade.repository.refs import is_ancestor
 from kgrade.repository.runner import Git, GitError
 from kgrade.repository.signing import Signed, key_of, signatures

@@ -7,15 +7,15 @@ from datetime import datetime
 
 from kgrade.audit import walk
 from kgrade.audit.findings import Finding, finding
-from kgrade.audit.reading import grade_files
 from kgrade.records import codec, scoring
 from kgrade.records.faults import BadRecord
 from kgrade.records.grade import Grade
 from kgrade.records.rubric import Rubric, sheet_sha256
 from kgrade.records.slugs import ItemId
 from kgrade.repository.branches import Branch
+from kgrade.repository.grades import grade_files
 from kgrade.repository.runner import LOCAL_TIMEOUT_S, GitError
-from kgrade.repository.tree import Snapshot, TreeReader
+from kgrade.repository.tree import NOT_JUDGED, Snapshot, TreeReader
 
 SAVED_APART_S = 15 * 60
 
@@ -166,6 +166,6 @@ def _task_trees(reader: TreeReader, head: str, task: str, wanted: set[str]) -> s
 def _task_commits(reader: TreeReader, head: str, task: str, wanted: set[str]) -> Iterator[str]:
     """The commits that changed the task itself; asked for only when the tip does not answer."""
     folder = f"queue/{task}"
-    left_out = [f":(exclude){folder}/{name}" for name in ("submissions", "evidence", "grades")]
+    left_out = [f":(exclude){folder}/{name}" for name in NOT_JUDGED]
     command = ["log", "--full-history", "--format=%H", head, "--", folder, *left_out]
     yield from reader.git.run(command, env={"GIT_LITERAL_PATHSPECS": "0"}).text.split()

@@ -12,12 +12,12 @@ from dataclasses import dataclass, field
 import msgspec
 
 from kgrade.audit import walk
-from kgrade.audit.branches import SEALS, branches, grade_branches
 from kgrade.audit.findings import Finding, finding
 from kgrade.audit.seals import Link, Memory, Trust, is_ancestor_here, read_chain, remember, remembered, settings_at
 from kgrade.audit.standing import standing_faults
 from kgrade.records.settings import Settings
 from kgrade.repository.branches import Branch
+from kgrade.repository.grades import SEALS, branches, grade_branches
 from kgrade.repository.refs import commits_between
 from kgrade.repository.runner import Git
 from kgrade.repository.signing import Signed, fingerprint, signatures

@@ -27,6 +27,7 @@ COMMANDS = (
     "feedback",
     "audit",
     "seal",
+    "export",
     "doctor",
 )
 _OWN_OPTIONS = ("--help", "--version")

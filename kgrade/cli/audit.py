@@ -58,8 +58,8 @@ def command(
         if verifies:
             return _verify(reader, branch, settings, as_json)
         if history:
-            from kgrade.audit.branches import grade_branches
             from kgrade.audit.changes import changes
+            from kgrade.repository.grades import grade_branches
 
             stand = grade_branches(branch, settings)
             _tell_history(changes(reader, stand, item=item, evaluator=evaluator, criterion=criterion), as_json)

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from kgrade.records.evidence import Finding
     from kgrade.records.task import Task
 
-_OWN = {"submissions", "evidence", "grades"}
+_OWN = {"submissions", "evidence", "grades", "comparisons"}
 
 
 @click.command("audit-code", short_help="Look for signs of cheating in source files.")

@@ -52,8 +52,8 @@ def command(queue: Path, evaluator: str | None, anyway: bool) -> int:
         saved, seal = make_seal(reader, branch, settings, by.identity, lead)
         say(f"sealed {len(seal.refs)} branches in {saved.commit[:12]}")
         if branch.remote is not None:
-            from kgrade.audit.branches import SEALS
             from kgrade.repository.branches import Branch
+            from kgrade.repository.grades import SEALS
 
             seals = Branch(reader, SEALS, remote=branch.remote)
             standing = Sync(seals, Remote(git, branch.remote), by.identity, sign=True).step()

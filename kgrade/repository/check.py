@@ -9,6 +9,7 @@ from typing import Protocol, TypeVar
 from kgrade.records import codec, scoring
 from kgrade.records.adjudication import Adjudication
 from kgrade.records.base import Record
+from kgrade.records.comparison import Comparison
 from kgrade.records.evidence import Evidence
 from kgrade.records.faults import BadRecord, Fault
 from kgrade.records.grade import Grade
@@ -147,6 +148,7 @@ class _Check:
                 path = f"{folder}/task.yaml"
                 yield Fault(path=path, where="rubric", found=repr(task.rubric), expected=f"one of rubrics/: {known}")
         yield from self._graded(ItemId(name), REVIEW_RUBRIC)
+        yield from self._comparisons(folder)
         names = [entry.name for entry in self.files.list(f"{folder}/submissions") if entry.kind == "folder"]
         for submission in names:
             yield from self._submission(name, submission, names, task)
@@ -192,6 +194,14 @@ class _Check:
             yield from faults
             if final is not None:
                 yield from _same(f"{item.folder}/adjudication.yaml", "item", final.item, str(item))
+
+    def _comparisons(self, folder: str) -> Iterator[Fault]:
+        for path, entry in self.files.walk(f"{folder}/comparisons"):
+            if entry.kind == "file" and not entry.fault:
+                record, faults = self._record(Comparison, path)
+                yield from faults
+                if record is not None and record.path != path:
+                    yield Fault(path=path, found="a comparison at the wrong place", expected=record.path)
 
     def _graded(self, item: ItemId, rubric: str | None) -> Iterator[Fault]:
         """The grades and the evidence of one item."""
@@ -256,4 +266,4 @@ def _item_folder(path: str) -> str:
 def _is_read_elsewhere(path: str) -> bool:
     """Records, which the codec reads and judges, and evidence, whose logs may hold any bytes."""
     below = path.removeprefix(f"{_item_folder(path)}/")
-    return path.startswith("rubrics/") or below in RECORDS or below.startswith(("grades/", "evidence/"))
+    return path.startswith("rubrics/") or below in RECORDS or below.startswith(("grades/", "evidence/", "comparisons/"))

@@ -21,7 +21,7 @@ DEPTH_LIMIT = 64
 TREES_KEPT = 4096
 
 _TOO_DEEP = f"nested deeper than {DEPTH_LIMIT} folders"
-NOT_JUDGED = ("submissions", "evidence", "grades")
+NOT_JUDGED = ("submissions", "evidence", "grades", "comparisons")
 
 _KINDS: dict[str, Kind] = {"100644": "file", "100755": "file", "40000": "folder", "120000": "symlink"}
 _DOT_GIT = re.compile(r"\.git|git~\d+", re.IGNORECASE)

@@ -10,13 +10,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from kgrade.audit.branches import grade_branches
 from kgrade.audit.changes import changes
 from kgrade.audit.coverage import coverage
 from kgrade.audit.overview import overview
 from kgrade.audit.reading import standing_grades
 from kgrade.cli import run
 from kgrade.records.slugs import ItemId
+from kgrade.repository.grades import grade_branches
 from kgrade.repository.opening import open_queue
 from kgrade.repository.runner import Git
 from kgrade.repository.tree import Snapshot, TreeReader

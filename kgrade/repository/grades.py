@@ -1,11 +1,14 @@
-"""The branches that hold grades, by the names that they have for everyone."""
+"""The branches that hold grades, by the names that they have for everyone, and the grades that stand on them."""
 
 from __future__ import annotations
+
+from collections.abc import Mapping
 
 from kgrade.records.settings import Settings
 from kgrade.repository.branches import Branch
 from kgrade.repository.refs import read_refs
 from kgrade.repository.runner import Git
+from kgrade.repository.tree import TreeReader
 
 HEADS = "refs/heads/"
 SEALS = "refs/heads/seals"
@@ -34,6 +37,24 @@ def branches(git: Git, remote: str | None) -> dict[str, str]:
         return read_refs(git, HEADS.rstrip("/"))
     fetched = _renamed(read_refs(git, f"refs/remotes/{remote}"), f"refs/remotes/{remote}/")
     return fetched | _renamed(read_refs(git, f"refs/kgrade/remotes/{remote}"), f"refs/kgrade/remotes/{remote}/")
+
+
+def grade_files(reader: TreeReader, commit: str) -> list[tuple[str, str]]:
+    """Return path and blob of every grade in `commit`."""
+    output = reader.git.run(["ls-tree", "-r", "-z", "--full-tree", commit, "queue/"]).stdout
+    entries = [entry.partition(b"\t") for entry in output.split(b"\0") if b"/grades/" in entry]
+    return [(path.decode("utf-8", "surrogateescape"), head.split(b" ")[2].decode()) for head, _, path in entries]
+
+
+def standing(reader: TreeReader, stand: Mapping[str, str]) -> dict[str, str]:
+    """Return the blob of each grade on the branches `stand`; an evaluator's own branch has the last word on theirs."""
+    blobs: dict[str, str] = {}
+    for ref, commit in stand.items():
+        for path, blob in grade_files(reader, commit):
+            evaluator = path.rpartition("/")[2].removesuffix(".yaml")
+            if path not in blobs or ref.removeprefix(HEADS).endswith(f"/{evaluator}"):
+                blobs[path] = blob
+    return blobs
 
 
 def _renamed(refs: dict[str, str], prefix: str) -> dict[str, str]:

@@ -1,0 +1,1 @@
+"""Other people's formats: what leaves a queue, and what comes into one."""
