@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import contextlib
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
 from pathlib import Path
 
 import msgspec
 
+from kgrade.audit.lead import now
 from kgrade.records import codec
 from kgrade.records.faults import BadRecord
 from kgrade.records.seal import Seal
@@ -67,15 +67,16 @@ class Trust:
         return {lead: [*people[lead].keys] for lead in self.settings.leads if lead in people}
 
 
-def make_seal(reader: TreeReader, queue: Branch, settings: Settings, by: Identity, lead: str) -> tuple[Saved, Seal]:
+def make_seal(
+    reader: TreeReader, queue: Branch, settings: Settings, by: Identity, lead: str
+) -> tuple[Branch, Saved, Seal]:
     """Commit a signed seal of all grade branches as they stand; with a remote it waits in the outbox to be sent."""
     stand = grade_branches(queue, settings)
     branch = Branch(reader, SEALS, remote=queue.remote)
     before = branch.head()
-    now = datetime.now(UTC).replace(microsecond=0).isoformat().replace("+00:00", "Z")
-    seal = Seal(lead=lead, sealed=now, queue=queue.ref, refs=dict(sorted(stand.items())), before=before)
+    seal = Seal(lead=lead, sealed=now(), queue=queue.ref, refs=dict(sorted(stand.items())), before=before)
     message = f"seal: {len(stand)} branches ({lead})\n\n" + "".join(f"Sealed: {r} {c}\n" for r, c in seal.refs.items())
-    return branch.commit([Change(FILE, codec.encode_yaml(seal))], message, by, sign=True), seal
+    return branch, branch.commit([Change(FILE, codec.encode_yaml(seal))], message, by, sign=True), seal
 
 
 def settings_at(reader: TreeReader, commit: str) -> Settings | None:

@@ -25,6 +25,8 @@ COMMANDS = (
     "collect",
     "audit-code",
     "feedback",
+    "compare",
+    "adjudicate",
     "audit",
     "seal",
     "export",

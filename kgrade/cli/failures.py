@@ -56,9 +56,11 @@ def _code(error: Exception) -> int:
         return BAD_INPUT
     if isinstance(error, ImportError):
         return ENVIRONMENT
+    from kgrade.audit.lead import LeadError
     from kgrade.desk.people import DeskError
     from kgrade.records.faults import BadRecord
     from kgrade.repository.runner import NotARepositoryError
     from kgrade.sample import SampleError
 
-    return BAD_INPUT if isinstance(error, BadRecord | DeskError | NotARepositoryError | SampleError) else ENVIRONMENT
+    mended = BadRecord | DeskError | LeadError | NotARepositoryError | SampleError
+    return BAD_INPUT if isinstance(error, mended) else ENVIRONMENT

@@ -173,7 +173,7 @@ class Queue:
         before = {name: os.environ.get(name) for name in ("GIT_COMMITTER_DATE", "GIT_AUTHOR_DATE")}
         os.environ |= dict.fromkeys(before, f"@{self.now} +0000")
         try:
-            saved, _ = make_seal(reader, queue, settings, Identity(lead.title(), f"{lead}@example.org"), lead)
+            _, saved, _ = make_seal(reader, queue, settings, Identity(lead.title(), f"{lead}@example.org"), lead)
         finally:
             for name, value in before.items():
                 os.environ.pop(name) if value is None else os.environ.update({name: value})

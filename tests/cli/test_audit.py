@@ -78,4 +78,4 @@ def test_who_cannot_seal_is_told_why(queue: Queue, capsys: pytest.CaptureFixture
     at = ["--queue", str(queue.repo.path)]
     queue.repo.git("config", "user.email", "eve@example.org")
     assert run(["seal", *at]) == 2
-    assert "only a lead can seal, and eve is none; leads of this queue: lea" in capsys.readouterr().err
+    assert "only a lead can do this, and eve is none; leads of this queue: lea" in capsys.readouterr().err
