@@ -1,0 +1,59 @@
+"""Numbers and units as profilers print them, and what they are in bytes, microseconds and per cent."""
+
+from __future__ import annotations
+
+import math
+import re
+
+_NUMBER = re.compile(r"[+-]?(?:\d{1,3}(?:,\d{3})+|\d+)?(?:\.\d*)?(?:[eE][+-]?\d+)?")
+_PREFIXES = {"": 1.0, "k": 1e3, "m": 1e6, "g": 1e9, "t": 1e12}
+_BINARY = {"ki": 2.0**10, "mi": 2.0**20, "gi": 2.0**30, "ti": 2.0**40}
+_SECONDS = {"n": 1e-3, "u": 1.0, "µ": 1.0, "m": 1e3, "": 1e6}
+_TIME = re.compile(r"([nuµm]?)(?:s|sec|second|seconds)")
+_BYTES = re.compile(r"(ki|mi|gi|ti|[kmgt]?)(?:b|byte|bytes)")
+
+
+class BadProfile(Exception):
+    """A file that cannot be read as a profile; the sentence says what, where, and what was expected."""
+
+
+def number(text: str) -> float | None:
+    """Return the number that `text` holds, thousands marks left out; None for `n/a` and all that is no number."""
+    text = text.strip()
+    if not text or not _NUMBER.fullmatch(text) or not any(character.isdigit() for character in text):
+        return None
+    value = float(text.replace(",", ""))
+    return value if math.isfinite(value) else None
+
+
+def microseconds(value: float, unit: str) -> float | None:
+    """Convert a time; None where `unit` is not one of time."""
+    found = _TIME.fullmatch(unit.strip().lower())
+    return value * _SECONDS[found[1]] if found else None
+
+
+def in_bytes(value: float, unit: str) -> float | None:
+    """Convert a size; profilers' K, M and G are powers of ten, Ki, Mi and Gi powers of two.
+
+    A size per block counts as that size. None where `unit` is not one of size.
+    """
+    found = _BYTES.fullmatch(unit.strip().lower().removesuffix("/block"))
+    if found is None:
+        return None
+    return value * (_BINARY.get(found[1]) or _PREFIXES[found[1]])
+
+
+def per_cent(value: float, unit: str) -> float | None:
+    """Return a percentage; None where `unit` is another one."""
+    return value if unit.strip() in ("%", "percent") else None
+
+
+def whole(value: float) -> int | None:
+    """Return a count; None for a number that is none."""
+    return int(value) if value == int(value) and 0 <= value < 2**63 else None
+
+
+def dim(text: str) -> tuple[int, int, int] | None:
+    """Read `(32, 4, 1)`; None for anything else."""
+    found = re.fullmatch(r"\(?\s*(\d{1,10})\s*[,x]\s*(\d{1,10})\s*[,x]\s*(\d{1,10})\s*\)?", text.strip())
+    return (int(found[1]), int(found[2]), int(found[3])) if found else None
