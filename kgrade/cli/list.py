@@ -12,7 +12,7 @@ from kgrade.cli.queue import desk_at, json_option, queue_options
 
 if TYPE_CHECKING:
     from kgrade.desk import Place
-    from kgrade.repository.index import GradeRow, ItemRow
+    from kgrade.repository.index_rows import GradeRow, ItemRow
 
 
 @click.command("list", short_help="List the items of the queue and their state.")

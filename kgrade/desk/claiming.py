@@ -44,6 +44,8 @@ class Claiming:
         self._turn = threading.RLock()
         self._holds: dict[ItemId, Hold] = {}
         self._offered: Hold | None = None
+        self._graded: dict[ItemId, Claim] = {}
+        """Claims on what is graded and in a commit, not yet marked as done."""
         self.note = ""
         """Why the claims of others cannot be seen, in one sentence; empty when they can."""
 
@@ -56,6 +58,7 @@ class Claiming:
         with self._turn:
             hold = self._holds.get(item)
             if hold is None or hold.claim is None:
+                self._graded.pop(item, None)  # what is graded again is not done yet
                 hold = self._holds[item] = self._acquired(item, confirmed)
             hold.users += 1
             if self._offered is hold:
@@ -117,17 +120,24 @@ class Claiming:
             hold = self._holds.get(item)
             return hold.claim.oid if hold and hold.claim else ""
 
-    def done(self, item: ItemId) -> str:
-        """The grade of `item` is in a commit: mark the slot so. Answers a sentence when that failed."""
+    def done(self, item: ItemId) -> None:
+        """The grade of `item` is in a commit: its slot is marked so by the next `settle`."""
         with self._turn:
             hold = self._holds.pop(item, None)
-            if hold is None or hold.claim is None:
-                return ""
-            try:
-                self._claims.done(hold.claim)
-            except GitError as why:
-                return f"the grade stands, but its claim was not marked as done: {why}"
-            return ""
+            if hold is not None and hold.claim is not None:
+                self._graded[item] = hold.claim
+
+    def settle(self) -> list[str]:
+        """Mark the slots of what was graded. Answers a sentence for each that could not be."""
+        failed = []
+        with self._turn:
+            while self._graded:
+                item, claim = self._graded.popitem()
+                try:
+                    self._claims.done(claim)
+                except GitError as why:
+                    failed.append(f"the grade of {item} stands, but its claim was not marked as done: {why}")
+        return failed
 
     def leave(self, hold: Hold, *, keep: bool = False) -> None:
         """One user of `hold` is gone; after the last one the claim is given back, unless there is a draft to `keep`."""
@@ -143,6 +153,7 @@ class Claiming:
             renewals = [hold.renewing for hold in self._holds.values() if hold.renewing]
         for thread in renewals:
             thread.join()
+        self.settle()
         with self._turn:
             for hold in self._holds.values():
                 self._release(hold)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import threading
 from pathlib import Path
 
@@ -59,6 +60,8 @@ class Desk:
         self._choosing = Choosing(self._sources, self._saving, self._sending, self._drafts, self.evaluator)
         self._seats = Seats(self._sources, self._claiming, self._sending, self._drafts, self.evaluator)
         self._turn = threading.RLock()
+        self.notes: list[str] = []
+        """Sentences for the person about the last `sync`."""
 
     @classmethod
     def open(cls, path: Path, *, evaluator: str | None = None) -> Desk:
@@ -185,8 +188,10 @@ class Desk:
 
     # Saving
 
-    def save(self, sitting: Sitting, *, anyway: bool = False, still_valid: bool = False) -> Saved:
+    def save(self, sitting: Sitting, *, anyway: bool = False, still_valid: bool = False, follow: bool = True) -> Saved:
         """Commit the sitting's grade.
+
+        Without `follow`, what need not be waited for is left to the next `sync`: checkouts and the mark on the claim.
 
         Raise Incomplete while something is missing (unless `anyway`), Moved when what was judged has changed since
         (unless `still_valid`: the grade is then about the bytes that stand there now).
@@ -198,15 +203,18 @@ class Desk:
         if moved:
             shown = self.item(item)
             sitting.start = msgspec.structs.replace(sitting.start, about=shown.about, rubric=shown.rubric_ref)
-        saved = self.write(item, sitting.grade(self.evaluator, anyway=anyway), base=sitting.start.base)
+        grade = sitting.grade(self.evaluator, anyway=anyway)
+        if not follow:
+            threading.Thread(target=self._offer_next, args=(item,), name="claim-ahead", daemon=True).start()
+        saved = self.write(item, grade, base=sitting.start.base, follow=follow)
         sitting.settle()
         self._skips.set(item, None)
         return saved
 
-    def write(self, item: ItemId, grade: Grade, *, base: str | None) -> Saved:
-        """Commit `grade` over the saved version `base` (a blob id; None: there was none)."""
+    def write(self, item: ItemId, grade: Grade, *, base: str | None, follow: bool = True) -> Saved:
+        """Commit `grade` over the saved version `base` (a blob id; None: there was none); `follow` as for `save`."""
         self._writable()
-        saved = self._saving.write(item, grade, base=base)
+        saved = self._saving.write(item, grade, base=base, follow=follow)
         self._listing.refresh()
         return saved
 
@@ -245,8 +253,13 @@ class Desk:
     # Sending
 
     def sync(self, cancel: threading.Event | None = None) -> Standing | None:
-        """One step towards the remote; None without one. May run in a background thread."""
+        """One step towards the remote; None without one. May run in a background thread.
+
+        It also does what saves left for later; `notes` are what that has to say.
+        """
+        left = self._claiming.settle()
         standing = self._sending.step(cancel)
+        self.notes = [*left, *self._sending.notes]
         self._listing.refresh()
         return standing
 
@@ -270,6 +283,7 @@ class Desk:
     def close(self) -> None:
         """Leave the desk: claims are given back, drafts stay."""
         self._claiming.close()
+        self._sending.close()
         self._drafts.close()
         self._listing.close()
         self._reader.objects.close()
@@ -286,18 +300,30 @@ class Desk:
         with self._turn:
             rows = self._listing.rows()
             graders = self.settings.graders_per_item
-            return order.places(
-                rows,
-                evaluator=self.evaluator,
-                graders=graders,
+            held = without_a_slot(rows, self._claiming.others(), graders, self.evaluator)
+            return order.overlaid(
+                self._listing.standing(),
                 drafts=self._drafts.keys(),
-                holders={**without_a_slot(rows, self._claiming.others(), graders, self.evaluator), **lost},
+                holders={**held, **lost},
                 skipped=self._skips.left(),
             )
 
     def _graded(self) -> list[ItemId]:
         rows = self._listing.rows()
         return [row.id for row in rows if any(grade.evaluator == self.evaluator for grade in row.grades)]
+
+    def _offer_next(self, saved: ItemId) -> None:
+        """Claim what comes after `saved` while that is being committed; `next` then finds it claimed.
+
+        It is an offer like any other: given back when something else turns out to be next.
+        """
+        with self._turn:
+            drafts = self._drafts.keys()
+            others = [place for place in self._places({}) if place.row.id != saved]
+            found = order.next_item(others, [key for key in drafts if key != str(saved)])
+            if isinstance(found, ItemId) and not self._drafts.holds(str(found)):
+                with contextlib.suppress(TakenError):
+                    self._claiming.offer(found)
 
     def _writable(self) -> None:
         if self.read_only:

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Mapping
-from datetime import date, datetime
+from collections.abc import Mapping, Sequence
+from datetime import date, datetime, timedelta
 
 import msgspec
 
 from kgrade.desk.sources import Sources
 from kgrade.records.slugs import ItemId
 from kgrade.repository import order
-from kgrade.repository.index import Index, ItemRow
+from kgrade.repository.index import Index
+from kgrade.repository.index_rows import ItemRow
+from kgrade.repository.order import Place
 
 
 class Progress(msgspec.Struct, frozen=True, kw_only=True):
@@ -32,6 +34,10 @@ class Listing:
         self._turn = threading.RLock()
         self._at: dict[str, str] = {}
         self._rows: list[ItemRow] = []
+        self._named: list[ItemRow] = []
+        """The rows in the order of names, and in `_turns` the places in it that this evaluator's order goes through."""
+        self._turns: list[int] = []
+        self._standing = order.Standing(evaluator, sources.settings.graders_per_item)
         self._progress: tuple[date, Progress] | None = None
 
     def refresh(self) -> bool:
@@ -43,8 +49,7 @@ class Listing:
             if at == self._at:
                 return False
             self._index.update(queue, others)
-            rows = self._index.rows()
-            self._rows = order.in_order(rows, order=self._sources.settings.order, evaluator=self._evaluator)
+            self._put_in_order(self._index.rows())
             self._at, self._progress = at, None
             return True
 
@@ -53,6 +58,11 @@ class Listing:
         with self._turn:
             self.refresh()
             return self._rows
+
+    def standing(self) -> Sequence[Place]:
+        """The same rows with what their own records make of them; drafts and claims come on top."""
+        with self._turn:
+            return self._standing.places(self.rows())
 
     def progress(self) -> Progress:
         """How far the evaluator is, as of the last time that the refs were followed: cheap enough for every key."""
@@ -69,20 +79,28 @@ class Listing:
         with self._turn:
             self._index.close()
 
-    def _count(self, today: date) -> Progress:
-        found = order.places(
-            self._rows,
-            evaluator=self._evaluator,
-            graders=self._sources.settings.graders_per_item,
-            drafts=(),
-            holders={},
-            skipped={},
+    def _put_in_order(self, named: list[ItemRow]) -> None:
+        """Take over the rows; only ids and times decide the order, and a saved grade changes neither."""
+        same = len(named) == len(self._named) and all(
+            new is old or (new.id, new.created) == (old.id, old.created)
+            for new, old in zip(named, self._named, strict=True)
         )
+        if not same:
+            ordered = order.in_order(named, order=self._sources.settings.order, evaluator=self._evaluator)
+            places = {row.id: number for number, row in enumerate(named)}
+            self._turns = [places[row.id] for row in ordered]
+        self._named = named
+        self._rows = [named[number] for number in self._turns]
+
+    def _count(self, today: date) -> Progress:
+        found = self._standing.places(self._rows)
         mine = [grade for row in self._rows for grade in row.grades if grade.evaluator == self._evaluator]
+        near = {(today + timedelta(days=days)).isoformat() for days in (-1, 0, 1)}
         return Progress(
             graded=sum(place.state == "graded" for place in found),
             total=sum(place.state not in ("faulty", "finished") for place in found),
-            today=sum(_local_day(grade.saved) == today for grade in mine),
+            # A day begins at most a day earlier or later elsewhere: all other times need no closer look.
+            today=sum(grade.saved[:10] in near and _local_day(grade.saved) == today for grade in mine),
         )
 
 
@@ -93,9 +111,13 @@ def without_a_slot(
 
     `claims` says for each item what each evaluator's claim amounts to. Whoever graded without a claim counts too.
     """
-    taken = {}
+    taken: dict[ItemId, str] = {}
+    if not claims:
+        return taken
     for row in rows:
-        held = {name: words for name, words in claims.get(row.id, {}).items() if name != evaluator}
+        if row.id not in claims:
+            continue
+        held = {name: words for name, words in claims[row.id].items() if name != evaluator}
         if held and evaluator not in claims[row.id]:
             graded = {grade.evaluator for grade in row.grades if grade.fault is None}
             if len(graded | held.keys()) >= graders:

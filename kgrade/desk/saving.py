@@ -38,8 +38,11 @@ class Saving:
         self._by = by
         self._evaluator = evaluator
 
-    def write(self, item: ItemId, grade: Grade, *, base: str | None) -> Saved:
-        """Commit `grade` over the saved version `base` (a blob id; None: there was none)."""
+    def write(self, item: ItemId, grade: Grade, *, base: str | None, follow: bool = True) -> Saved:
+        """Commit `grade` over the saved version `base` (a blob id; None: there was none).
+
+        Without `follow`, checkouts and the claim are brought along by whoever settles them next.
+        """
         path = item.grade_path(self._evaluator)
         data = codec.encode_yaml(grade)
         codec.decode(Grade, data, path)
@@ -51,8 +54,9 @@ class Saving:
             "Evidence": " ".join(f"{target}={blob}" for target, blob in grade.about.evidence.items()),
             "Claim": self._claiming.trailer(item),
         }
-        saved = self._commit(item, Change(path, data, base), subject, trailers)
-        note = self._claiming.done(item)
+        saved = self._commit(item, Change(path, data, base), subject, trailers, follow=follow)
+        self._claiming.done(item)
+        note = "; ".join(self._claiming.settle()) if follow else ""
         return msgspec.structs.replace(saved, notes=[*saved.notes, note]) if note else saved
 
     def moved(self, sitting: Sitting) -> list[str]:
@@ -94,11 +98,15 @@ class Saving:
         snapshot = Snapshot(self._sources.reader, parent.text)
         return snapshot.read(path) if snapshot.entry(path) else None
 
-    def _commit(self, item: ItemId, change: Change, subject: str, trailers: dict[str, str]) -> Saved:
+    def _commit(
+        self, item: ItemId, change: Change, subject: str, trailers: dict[str, str], *, follow: bool = True
+    ) -> Saved:
         body = "\n".join(f"{key}: {value}" for key, value in trailers.items() if value)
         by = self._by
         try:
-            saved = self._sources.grades.commit([change], f"{subject}\n\n{body}\n", by.identity, sign=by.sign)
+            saved = self._sources.grades.commit(
+                [change], f"{subject}\n\n{body}\n", by.identity, sign=by.sign, follow=follow
+            )
         except CollisionError as clash:
             raise DeskError(
                 f"{clash.path} was saved elsewhere since this draft was begun; choose one of the two"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import threading
 from collections.abc import Sequence
 from typing import Literal
@@ -38,6 +39,8 @@ class Sending:
         self._turn = threading.Lock()
         self.last: Standing | None = None
         """What came of the last step; None before the first and without a remote."""
+        self.notes: list[str] = []
+        """What the last step without a remote has to say, such as a working file that was left as it is."""
 
     @property
     def alarms(self) -> list[str]:
@@ -51,12 +54,19 @@ class Sending:
         with self._turn:
             try:
                 if self._sync is None:
-                    self._branch.settle(self._by.identity, sign=self._by.sign)
+                    settled = self._branch.settle(self._by.identity, sign=self._by.sign)
+                    self.notes = [*settled.notes, *([settled.pending] if settled.pending else [])]
                 else:
                     self.last = self._sync.step(cancel)
             except GitError as why:
                 raise DeskError(str(why)) from None
             return self.last
+
+    def close(self) -> None:
+        """Let the branch follow where a save left that for later; trouble with it is found again on the next start."""
+        if self._sync is None:
+            with contextlib.suppress(DeskError):
+                self.step()
 
     def unsent(self) -> int:
         """How many commits wait to be sent, or to reach the branch."""

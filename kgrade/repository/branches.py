@@ -102,9 +102,8 @@ class Branch:
 
     def outbox(self) -> Outbox | None:
         """The commits that have not reached the branch (with a remote: the remote), if there are any."""
-        refs = read_refs(self.git, self.outbox_ref, self._base_ref)
-        tip = refs.get(self.outbox_ref)
-        return Outbox(tip, refs.get(self._base_ref)) if tip else None
+        tip = read_ref(self.git, self.outbox_ref)
+        return Outbox(tip, read_ref(self.git, self._base_ref)) if tip else None
 
     def set_outbox(self, new: Outbox | None, old: Outbox | None) -> None:
         """Replace the outbox if it still is `old`; RefMovedError when it is not."""
@@ -116,9 +115,7 @@ class Branch:
         """The remote's tip as last seen."""
         if self.remote is None:
             return None
-        tracking = f"refs/remotes/{self.remote}/{self.short}"
-        refs = read_refs(self.git, self.seen_ref, tracking)
-        return refs.get(self.seen_ref) or refs.get(tracking)
+        return read_ref(self.git, self.seen_ref) or read_ref(self.git, f"refs/remotes/{self.remote}/{self.short}")
 
     def ahead(self) -> int:
         """How many commits of the person's own the remote does not have; what only they hold is not read from here."""
@@ -130,8 +127,19 @@ class Branch:
         box = self.outbox()
         return box.tip if box else self.remote_tip() or self.tip()
 
-    def commit(self, changes: Sequence[Change], message: str, identity: Identity, *, sign: bool = False) -> Saved:
+    def commit(
+        self,
+        changes: Sequence[Change],
+        message: str,
+        identity: Identity,
+        *,
+        sign: bool = False,
+        follow: bool = True,
+    ) -> Saved:
         """Commit `changes`; afterwards they are on disk and reachable from `Saved.ref`.
+
+        Without `follow` they wait in the outbox for the next `settle`, which is when checkouts are brought along:
+        the cost of that follows the size of the index.
 
         Raises CollisionError when a change was not made from what is there, GitError when git refuses.
         """
@@ -139,7 +147,7 @@ class Branch:
         last: GitError | None = None
         for attempt in range(TRIES):
             try:
-                if self.remote is not None:
+                if self.remote is not None or not follow:
                     return self._to_outbox(committer, changes, message, ())
                 return self._to_branch(
                     committer, changes, message, stuck=isinstance(last, RefBusyError) and attempt > 4
@@ -189,7 +197,7 @@ class Branch:
                 raise RefMovedError(f"{self.ref} was moved by another process")
             if folder := rebased_in(self.git, self.ref):
                 raise InTheWayError(f"{self.short} is being rebased in {printable(str(folder))}; finish or abort that")
-            moves = moves_between(self.git, old, new)
+            moves = moves_between(self.reader, old, new)
             plans = [(checkout, plan_index(checkout, moves)) for checkout in checkouts_of(self.git, self.ref)]
             # Files, index, ref: wherever this is cut short, what is ahead of the branch is the new version, and no
             # commit of the person's can bring the old one back. Least of all may the branch move without the index:

@@ -42,6 +42,10 @@ class IndexPlan:
 
 def checkouts_of(git: Git, branch: str) -> list[Git]:
     """The working trees in which `branch` (a full ref name) is checked out."""
+    if git.work_tree is not None and git.git_dir == git.common_dir and not (git.common_dir / "worktrees").exists():
+        # There is no other working tree, which is the usual case and known without asking git.
+        head = (git.git_dir / "HEAD").read_text("utf-8", "replace").strip()
+        return [git] if head.removeprefix("ref:").strip() == branch else []
     folders = []
     for block in git.run(["worktree", "list", "--porcelain"]).text.split("\n\n"):
         lines = block.splitlines()

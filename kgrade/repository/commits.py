@@ -6,19 +6,25 @@ Nothing here looks at the person's working tree, HEAD or index, and nothing here
 from __future__ import annotations
 
 import re
+import time
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 from kgrade.repository.moves import FileMove, moves_between
 from kgrade.repository.objects import object_id
-from kgrade.repository.runner import Git, GitError
+from kgrade.repository.runner import GitError, printable
 from kgrade.repository.signing import signing_environment
+from kgrade.repository.storing import NewObject, store
 from kgrade.repository.tree import Entry, Snapshot, TreeError, TreeReader, format_tree, split_path
 
 ANY = "any"
 FILE_MODE = "100644"
 FOLDER_MODE = "40000"
 _AUTHOR = re.compile(r"author (.*) <(.*)> (\d+ [+-]\d{4})")
+_CRUD = "".join(map(chr, range(33))) + ".,:;<>\"\\'"
+"""What git takes off the ends of a name (ident.c)."""
+
+_NEVER_IN_A_NAME = str.maketrans("", "", "\n<>\0")
 
 Wanted = dict[str, "Wanted | str | None"]
 
@@ -30,6 +36,27 @@ class Identity:
     name: str
     email: str
     key: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Stamp:
+    """Who and when, as a commit says it; `when` is seconds since 1970 and the zone, such as `1790000000 +0100`."""
+
+    identity: Identity
+    when: str
+
+    @classmethod
+    def now(cls, identity: Identity) -> Stamp:
+        """The present moment, in this machine's zone."""
+        return cls(identity, f"{int(time.time())} {time.strftime('%z')}")
+
+    @property
+    def text(self) -> str:
+        """The line without its first word; GitError where nothing is left of the name."""
+        name, email = (_cleaned(text) for text in (self.identity.name, self.identity.email))
+        if not name:
+            raise GitError(f"the name {printable(self.identity.name)!r} cannot stand on a commit; set git's user.name")
+        return f"{name} <{email}> {self.when}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +99,8 @@ class Committer:
 
         Raises CollisionError where a change was not made from what `parent` holds.
         """
-        return self._commit(parent, self._store(parent, changes), message, self._author())
+        moves, blobs = self._moves(parent, changes)
+        return self._commit(parent, moves, message, blobs=blobs)
 
     def replay(self, commit: str, onto: str | None, *, over: Collection[str] = ()) -> str:
         """The same changes, message and author as `commit`, on `onto`; `onto` itself when it has them.
@@ -88,28 +116,32 @@ class Committer:
         if author is None:
             raise GitError(f"commit {commit} names no author; see: git fsck")
         parents = re.findall(r"^parent (\w+)$", head, re.MULTILINE)
-        moves = moves_between(self._git, parents[0] if parents else None, commit)
+        moves = moves_between(self._reader, parents[0] if parents else None, commit)
         self._check(onto, [move for move in moves if move.path not in over])
         name, email, date = author.groups()
-        return self._commit(onto, moves, message, self._author(name, email, date))
+        return self._commit(onto, moves, message, Stamp(Identity(name, email), date))
 
     def put(self, parent: str, path: str, blob: str | None, message: str) -> str:
         """A commit on `parent` in which `path` holds a stored blob, or nothing."""
-        return self._commit(parent, [FileMove(path, None, blob)], message, self._author())
+        return self._commit(parent, [FileMove(path, None, blob)], message)
 
-    def _store(self, parent: str | None, changes: Sequence[Change]) -> list[FileMove]:
+    def _moves(self, parent: str | None, changes: Sequence[Change]) -> tuple[list[FileMove], list[NewObject]]:
+        """What `changes` do to `parent`, and the blobs that they need, which are not stored yet."""
         snapshot = Snapshot(self._reader, parent) if parent else None
-        moves = []
+        moves, blobs = [], []
         for change in changes:
             found = snapshot.entry(change.path) if snapshot else None
             if found is not None and found.kind != "file":
                 raise TreeError(f"{change.path} is a {found.kind} where a file was expected")
             old = found.oid if found else None
-            new = None if change.content is None else write_blob(self._git, change.content)
+            new = None
+            if change.content is not None:
+                new = object_id("blob", change.content, self._git.object_format)
+                blobs.append(NewObject("blob", change.content))
             if change.base not in (ANY, old) and new != old:
                 raise CollisionError(change.path, new, old)
             moves.append(FileMove(change.path, old, new))
-        return moves
+        return moves, blobs
 
     def _check(self, parent: str | None, moves: Sequence[FileMove]) -> None:
         snapshot = Snapshot(self._reader, parent) if parent else None
@@ -119,43 +151,56 @@ class Committer:
             if theirs not in (move.old, move.new):
                 raise CollisionError(move.path, move.new, theirs)
 
-    def _commit(self, parent: str | None, moves: Sequence[FileMove], message: str, variables: dict[str, str]) -> str:
+    def _commit(
+        self,
+        parent: str | None,
+        moves: Sequence[FileMove],
+        message: str,
+        author: Stamp | None = None,
+        *,
+        blobs: Sequence[NewObject] = (),
+    ) -> str:
         root = self._reader.root(parent) if parent else None
-        tree = write_tree(self._reader, root, moves)
+        tree, trees = rebuilt(self._reader, root, moves)
         if parent and tree == root:
             return parent
-        command = ["commit-tree", tree, "-F", "-"]
-        if parent:
-            command += ["-p", parent]
+        committer = Stamp.now(self._identity)
         if self._sign:
-            command.append("-S")
-            variables = variables | signing_environment(self._identity.key)
-        else:
-            command.append("--no-gpg-sign")
+            store(self._git, [*blobs, *trees])
+            return self._signed(tree, parent, author or committer, committer, message)
+        commit = commit_object(tree, parent, author or committer, committer, message)
+        return store(self._git, [*blobs, *trees, commit])[-1]
+
+    def _signed(self, tree: str, parent: str | None, author: Stamp, committer: Stamp, message: str) -> str:
+        stamps = {"AUTHOR": author, "COMMITTER": committer}
+        variables = signing_environment(self._identity.key)
+        for role, stamp in stamps.items():
+            variables[f"GIT_{role}_NAME"] = stamp.identity.name
+            variables[f"GIT_{role}_EMAIL"] = stamp.identity.email
+            variables[f"GIT_{role}_DATE"] = f"@{stamp.when}"
+        parents = ["-p", parent] if parent else []
         text = message.encode("utf-8", "surrogateescape")
-        return self._git.run(command, input=text, env=variables).text
-
-    def _author(self, name: str = "", email: str = "", date: str = "") -> dict[str, str]:
-        variables = {
-            "GIT_AUTHOR_NAME": name or self._identity.name,
-            "GIT_AUTHOR_EMAIL": email or self._identity.email,
-            "GIT_COMMITTER_NAME": self._identity.name,
-            "GIT_COMMITTER_EMAIL": self._identity.email,
-        }
-        if date:
-            variables["GIT_AUTHOR_DATE"] = f"@{date}"
-        return variables
+        return self._git.run(["commit-tree", tree, "-F", "-", *parents, "-S"], input=text, env=variables).text
 
 
-def write_blob(git: Git, content: bytes) -> str:
-    """Store `content` unfiltered; its id."""
-    return git.run(["hash-object", "-w", "--stdin", "--no-filters"], input=content).text
+def commit_object(tree: str, parent: str | None, author: Stamp, committer: Stamp, message: str) -> NewObject:
+    """An unsigned commit, as `git commit-tree` would make it; GitError for a message that holds a NUL."""
+    if "\0" in message:
+        raise GitError("a commit message cannot hold a NUL byte")
+    head = [f"tree {tree}", *([f"parent {parent}"] if parent else [])]
+    head += [f"author {author.text}", f"committer {committer.text}"]
+    body = message if message.endswith("\n") else f"{message}\n"
+    return NewObject("commit", ("\n".join(head) + f"\n\n{body}").encode("utf-8", "surrogateescape"))
 
 
-def write_tree(reader: TreeReader, root: str | None, moves: Sequence[FileMove]) -> str:
-    """Store the tree `root` (None: an empty one) with `moves` applied; its id.
+def _cleaned(name: str) -> str:
+    return name.strip(_CRUD).translate(_NEVER_IN_A_NAME)
 
-    Only the trees on the paths of `moves` are read and written.
+
+def rebuilt(reader: TreeReader, root: str | None, moves: Sequence[FileMove]) -> tuple[str, list[NewObject]]:
+    """The id of the tree `root` (None: an empty one) with `moves` applied, and the trees to store for it.
+
+    Only the trees on the paths of `moves` are read.
     """
     wanted: Wanted = {}
     for move in moves:
@@ -167,18 +212,15 @@ def write_tree(reader: TreeReader, root: str | None, moves: Sequence[FileMove]) 
                 raise TreeError(f"{move.path} lies below a file of the same commit")
             level = step
         level[name] = move.new
-    fresh: list[tuple[str, bytes]] = []
+    fresh: list[NewObject] = []
     top = _rebuild(reader, root, wanted, "", fresh)
     if not top:
         top = object_id("tree", b"", reader.git.object_format)
-        fresh.append((top, b""))
-    _store_trees(reader.git, fresh)
-    return top
+        fresh.append(NewObject("tree", b""))
+    return top, fresh
 
 
-def _rebuild(
-    reader: TreeReader, tree: str | None, wanted: Wanted, path: str, fresh: list[tuple[str, bytes]]
-) -> str | None:
+def _rebuild(reader: TreeReader, tree: str | None, wanted: Wanted, path: str, fresh: list[NewObject]) -> str | None:
     """The id of `tree` with `wanted` applied, None when nothing is left.
 
     New trees go to `fresh`, deepest first.
@@ -200,17 +242,5 @@ def _rebuild(
     content = format_tree(list(entries.values()))
     oid = object_id("tree", content, reader.git.object_format)
     if oid != tree:
-        fresh.append((oid, content))
+        fresh.append(NewObject("tree", content))
     return oid
-
-
-def _store_trees(git: Git, trees: Sequence[tuple[str, bytes]]) -> None:
-    """Write raw `trees`, checking git's ids against the ones computed here.
-
-    Not by mktree: it does not read `core.fsync`, so its trees could be lost with the power. `--literally`, because a
-    neighbour that git finds fault with must not keep a grade from being saved.
-    """
-    for expected, content in trees:
-        written = git.run(["hash-object", "-t", "tree", "-w", "--stdin", "--literally"], input=content).text
-        if written != expected:
-            raise GitError(f"git wrote the tree {written} where {expected} was computed; nothing was committed")

@@ -106,7 +106,7 @@ class Journal:
 
     def drop(self) -> None:
         """Forget the draft: what it held is kept elsewhere."""
-        self.close()
+        self._let_go()
         with _loudly(self.path), contextlib.suppress(FileNotFoundError):
             self.path.unlink()
             _sync_folder(self.path.parent)
@@ -114,9 +114,13 @@ class Journal:
     def close(self) -> None:
         """Make sure of the disk and let go of the file; the draft stays."""
         if self._file is not None:
-            self._syncer.forget(self._file)
             with _loudly(self.path):
                 os.fsync(self._file)
+            self._let_go()
+
+    def _let_go(self) -> None:
+        if self._file is not None:
+            self._syncer.forget(self._file)
             os.close(self._file)
             self._file = None
 

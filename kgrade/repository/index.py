@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import contextlib
 import sqlite3
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import msgspec
 
@@ -22,13 +22,21 @@ from kgrade.records.grade import Grade
 from kgrade.records.slugs import ItemId, is_slug
 from kgrade.records.submission import Submission
 from kgrade.records.task import Task
-from kgrade.repository.moves import moves_between
+from kgrade.repository.index_rows import ItemRow, Key, evidence_row, grade_row, item_row, key_of
+from kgrade.repository.moves import FileMove, moves_between
 from kgrade.repository.runner import GitError
-from kgrade.repository.tree import READ_LIMIT, Snapshot, TreeReader
+from kgrade.repository.tree import READ_LIMIT, Entry, Snapshot, TreeReader, judged_tree
 
 VERSION = 1
 WAIT_S = 5.0
+_FEW_TASKS = 16
+"""Tasks whose rows are made anew one by one; where more were touched, all rows are."""
+
+_AT_ONCE = 512
+"""Objects asked of git in one go."""
+
 R = TypeVar("R", bound=Record)
+T = TypeVar("T")
 
 _TABLES = """
 CREATE TABLE known (ref TEXT PRIMARY KEY, oid TEXT NOT NULL);
@@ -44,43 +52,6 @@ CREATE TABLE evidence (
 """
 
 
-class GradeRow(msgspec.Struct, frozen=True, kw_only=True):
-    """One grade: who, what, when, under which sheet; `fault` for a file that cannot be read."""
-
-    evaluator: str
-    verdict: str | None
-    total: float | None
-    points: float | None
-    saved: str
-    sheet: str
-    fault: str | None = None
-
-
-class EvidenceRow(msgspec.Struct, frozen=True, kw_only=True):
-    """Evidence for one target: the status of each stage, and whether its tree ids no longer match."""
-
-    target: str
-    stages: dict[str, str]
-    stale: bool
-    fault: str | None = None
-
-
-class ItemRow(msgspec.Struct, frozen=True, kw_only=True):
-    """One item of the queue. `created` and `author` are empty for a task; `faults` are sentences."""
-
-    id: ItemId
-    title: str
-    type: str
-    language: str
-    targets: list[str]
-    author: str
-    created: str
-    supersedes: str | None
-    faults: list[str]
-    grades: list[GradeRow]
-    evidence: list[EvidenceRow]
-
-
 class Index:
     """The cache of one repository. Not for use by several threads at once."""
 
@@ -89,6 +60,10 @@ class Index:
         self._reader = reader
         self._path = path or reader.git.common_dir / "kgrade" / "index.sqlite"
         self._base = self._open()
+        self._made: dict[Key, ItemRow] = {}
+        """The rows as they were made last, by name."""
+        self._made_at: dict[str, str] | None = None
+        """The refs for which `_made` stands; None before the first look."""
 
     def update(self, queue: tuple[str, str], others: Mapping[str, str] | None = None) -> bool:
         """Follow the refs: `queue` is (ref, commit) of the queue itself, `others` hold grades and evidence alone.
@@ -101,25 +76,51 @@ class Index:
         except sqlite3.DatabaseError:
             self._base.close()
             self._base = self._fresh()
+            self._made_at = None
             return self._follow(queue[0], wanted)
 
     def rows(self) -> list[ItemRow]:
-        """Every item, tasks before their submissions, in the order of names."""
-        grades = self._grouped("SELECT * FROM grades ORDER BY ref", _grade_row)
-        trees = {(row["task"], row["submission"]): row["tree"] for row in self._base.execute("SELECT * FROM items")}
-        evidence = self._grouped("SELECT * FROM evidence ORDER BY ref", lambda row: _evidence_row(row, trees))
-        found = self._base.execute("SELECT * FROM items ORDER BY task, submission")
-        return [_item_row(row, grades, evidence) for row in found]
+        """Every item, tasks before their submissions, in the order of names.
+
+        An item that did not change since the last call is the same object.
+        """
+        if self._made_at is None:
+            self._made = self._rows_of("", ())
+            self._made_at = dict(self._base.execute("SELECT ref, oid FROM known"))
+        return list(self._made.values())
 
     def close(self) -> None:
         """Let go of the file."""
         self._base.close()
 
-    def _grouped(self, query: str, make: Callable[[sqlite3.Row], Any]) -> dict[tuple[str, str], list[Any]]:
-        groups: dict[tuple[str, str], list[Any]] = {}
-        for row in self._base.execute(query):
-            groups.setdefault((row["task"], row["submission"]), []).append(make(row))
+    def _rows_of(self, where: str, values: Sequence[str]) -> dict[Key, ItemRow]:
+        """The rows that `where` (SQL, empty for all) selects, by name and in the order of names."""
+        trees = {key_of(row): row["tree"] for row in self._base.execute(f"SELECT * FROM items {where}", values)}
+        grades = self._grouped(f"SELECT * FROM grades {where} ORDER BY ref", values, grade_row)
+        evidence = self._grouped(
+            f"SELECT * FROM evidence {where} ORDER BY ref", values, lambda row: evidence_row(row, trees)
+        )
+        found = self._base.execute(f"SELECT * FROM items {where} ORDER BY task, submission", values)
+        return {key_of(row): item_row(row, grades, evidence) for row in found}
+
+    def _grouped(self, query: str, values: Sequence[str], make: Callable[[sqlite3.Row], Any]) -> dict[Key, list[Any]]:
+        groups: dict[Key, list[Any]] = {}
+        for row in self._base.execute(query, values):
+            groups.setdefault(key_of(row), []).append(make(row))
         return groups
+
+    def _make_again(self, tasks: Collection[str]) -> None:
+        """Make the rows of `tasks` anew; whether evidence is stale follows from the task as well as the submission."""
+        if len(tasks) > _FEW_TASKS:
+            self._made_at = None
+            return
+        for task in tasks:
+            fresh = self._rows_of("WHERE task = ?", (task,))
+            before = {key: row for key, row in self._made.items() if key[0] == task}
+            if fresh.keys() != before.keys():
+                self._made_at = None
+                return
+            self._made.update({key: row for key, row in fresh.items() if row != before[key]})
 
     def _open(self) -> sqlite3.Connection:
         try:
@@ -142,100 +143,123 @@ class Index:
 
     def _follow(self, queue_ref: str, wanted: Mapping[str, str]) -> bool:
         known = dict(self._base.execute("SELECT ref, oid FROM known"))
+        if known != self._made_at:  # another process brought the cache further
+            self._made_at = None
         if known == dict(wanted):
             return False
+        touched: set[str] = set()
         with self._base:
             self._base.execute("BEGIN IMMEDIATE")
             for ref in known.keys() - wanted.keys():
                 self._forget(ref)
             for ref, commit in wanted.items():
                 if known.get(ref) != commit:
-                    self._step(ref, known.get(ref), commit, whole=ref == queue_ref)
+                    touched |= self._step(ref, known.get(ref), commit, whole=ref == queue_ref)
+        if self._made_at is not None:
+            self._made_at = dict(wanted)
+            self._make_again(touched)
         return True
 
     def _forget(self, ref: str) -> None:
         for table in ("grades", "evidence", "known"):
             self._base.execute(f"DELETE FROM {table} WHERE ref = ?", (ref,))
+        self._made_at = None
 
-    def _step(self, ref: str, old: str | None, new: str, *, whole: bool) -> None:
+    def _step(self, ref: str, old: str | None, new: str, *, whole: bool) -> set[str]:
+        """Bring what `ref` holds from the commit `old` to `new`; return the tasks that this touched."""
         try:
-            moves = moves_between(self._reader.git, old, new, "queue")
+            moves = moves_between(self._reader, old, new, "queue")
         except GitError:  # the old commit is gone, or the history was rewritten: begin anew
             self._forget(ref)
             if whole:
                 self._base.execute("DELETE FROM items")
-            moves = moves_between(self._reader.git, None, new, "queue")
-        snapshot = Snapshot(self._reader, new)
-        items: set[tuple[str, str]] = set()
-        for move in moves:
-            parts = move.path.split("/")
-            if len(parts) < 3 or not is_slug(parts[1]):
-                continue
-            item, rest = _place(parts)
-            if rest[0] == "grades" and len(rest) == 2:
-                self._grade(ref, item, rest[1], move.path, move.new)
-            elif rest[0] == "evidence" and len(rest) == 2:
-                self._evidence(ref, item, rest[1], move.path, move.new)
-            elif rest[0] not in ("grades", "evidence"):
-                items.add(item)
+            moves = moves_between(self._reader, None, new, "queue")
+        found, items = _sorted_out(moves)
+        for some in _some_at_once(found):
+            self._reader.objects.ahead([each.move.new for each in some if each.move.new], READ_LIMIT)
+            for each in some:
+                (self._grade if each.kind == "grades" else self._evidence)(ref, each)
         if whole:
-            for item in sorted(items):
-                self._item(snapshot, *item)
+            snapshot = Snapshot(self._reader, new)
+            for several in _some_at_once(sorted(items)):
+                self._items(snapshot, several)
+        self._reader.objects.ahead([], READ_LIMIT)
         self._base.execute("REPLACE INTO known VALUES (?, ?)", (ref, new))
+        return {item[0] for item in items} | {each.item[0] for each in found}
 
-    def _item(self, snapshot: Snapshot, task: str, submission: str) -> None:
-        self._base.execute("DELETE FROM items WHERE task = ? AND submission = ?", (task, submission))
-        folder = snapshot.entry(ItemId(task, submission or None).folder)
-        if folder is None or folder.kind != "folder":
-            return
-        row: dict[str, Any] = {"task": task, "submission": submission}
-        if submission:
-            record, faults = self._at(snapshot, Submission, f"queue/{task}/submissions/{submission}/submission.yaml")
-            solution = snapshot.entry(f"queue/{task}/submissions/{submission}/solution")
-            row |= {"tree": solution.oid if solution else None}
-            if not is_slug(submission):
-                faults.append(f"{submission!r} is no name for a submission; expected a-z, 0-9 and -")
-            if solution is None:
-                faults.append(f"queue/{task}/submissions/{submission}/solution is missing")
-            if record is not None:
-                row |= {"author": record.author, "created": record.created, "supersedes": record.supersedes}
-        else:
-            asked, faults = self._at(snapshot, Task, f"queue/{task}/task.yaml")
-            row |= {"tree": snapshot.task_tree(task)}
-            if asked is not None:
-                row |= {"title": asked.title, "type": asked.type, "language": asked.language}
-                row |= {"targets": " ".join(asked.targets)}
-        self._put("items", row | {"faults": "\n".join(faults)})
+    def _items(self, snapshot: Snapshot, items: Sequence[Key]) -> None:
+        """Take down `items` as they stand, asking git in few goes instead of several for each."""
+        folders = _folders(snapshot, items)
+        self._reader.ahead([folder.oid for folder in folders.values()])
+        inside: dict[Key, dict[str, Entry]] = {}
+        damage: dict[Key, str] = {}
+        for item, folder in folders.items():
+            try:
+                inside[item] = {entry.name: entry for entry in reversed(self._reader.entries(folder.oid))}
+            except GitError as why:
+                inside[item], damage[item] = {}, str(why)
+        records = [level.get(_record_name(item)) for item, level in inside.items()]
+        self._reader.objects.ahead([entry.oid for entry in records if entry and entry.kind == "file"], READ_LIMIT)
+        for item in items:
+            self._base.execute("DELETE FROM items WHERE task = ? AND submission = ?", item)
+            if item in damage:
+                self._put("items", {"task": item[0], "submission": item[1], "faults": damage[item]})
+            elif item in inside:
+                self._put("items", self._submission(item, inside[item]) if item[1] else self._task(item, inside[item]))
 
-    def _at(self, snapshot: Snapshot, kind: type[R], path: str) -> tuple[R | None, list[str]]:
-        try:
-            return codec.decode(kind, snapshot.read(path), path), []
-        except BadRecord as bad:
-            return None, [str(fault) for fault in bad.faults]
-        except GitError as why:
-            return None, [str(why)]
+    def _submission(self, item: Key, inside: Mapping[str, Entry]) -> dict[str, Any]:
+        task, submission = item
+        record, faults = self._at(Submission, item, inside)
+        solution = inside.get("solution")
+        if not is_slug(submission):
+            faults.append(f"{submission!r} is no name for a submission; expected a-z, 0-9 and -")
+        if solution is None:
+            faults.append(f"queue/{task}/submissions/{submission}/solution is missing")
+        row: dict[str, Any] = {"task": task, "submission": submission, "faults": "\n".join(faults)}
+        row |= {"tree": solution.oid if solution else None}
+        if record is not None:
+            row |= {"author": record.author, "created": record.created, "supersedes": record.supersedes}
+        return row
 
-    def _grade(self, ref: str, item: tuple[str, str], name: str, path: str, blob: str | None) -> None:
-        key = {"ref": ref, "task": item[0], "submission": item[1], "evaluator": name.removesuffix(".yaml")}
+    def _task(self, item: Key, inside: Mapping[str, Entry]) -> dict[str, Any]:
+        record, faults = self._at(Task, item, inside)
+        row: dict[str, Any] = {"task": item[0], "submission": "", "faults": "\n".join(faults)}
+        row |= {"tree": judged_tree(list(inside.values()), self._reader.git.object_format)}
+        if record is not None:
+            row |= {"title": record.title, "type": record.type, "language": record.language}
+            row |= {"targets": " ".join(record.targets)}
+        return row
+
+    def _at(self, kind: type[R], item: Key, inside: Mapping[str, Entry]) -> tuple[R | None, list[str]]:
+        """The record of `item` among the entries of its folder, and what is wrong with it."""
+        path = f"{ItemId(item[0], item[1] or None).folder}/{_record_name(item)}"
+        entry = inside.get(_record_name(item))
+        if entry is None:
+            return None, [f"{path} is missing"]
+        if entry.kind != "file":
+            return None, [f"{path} is a {entry.kind} where a file was expected"]
+        record, fault = self._blob(kind, entry.oid, path)
+        return record, fault.split("\n") if fault else []
+
+    def _grade(self, ref: str, found: _Found) -> None:
+        key = {"ref": ref, "task": found.item[0], "submission": found.item[1], "evaluator": found.name}
         self._drop("grades", key)
-        if blob is None or not name.endswith(".yaml"):
+        if found.move.new is None:
             return
-        grade, fault = self._blob(Grade, blob, path)
-        row: dict[str, Any] = {**key, "blob": blob, "fault": fault, "saved": "", "sheet": ""}
+        grade, fault = self._blob(Grade, found.move.new, found.move.path)
+        row: dict[str, Any] = {**key, "blob": found.move.new, "fault": fault, "saved": "", "sheet": ""}
         if grade is not None:
             row |= {"verdict": grade.verdict, "total": grade.total, "points": grade.points}
             row |= {"saved": grade.times.saved, "sheet": grade.rubric.sha256}
         self._put("grades", row)
 
-    def _evidence(self, ref: str, item: tuple[str, str], name: str, path: str, blob: str | None) -> None:
-        if not name.endswith(".json"):
-            return
-        key = {"ref": ref, "task": item[0], "submission": item[1], "target": name.removesuffix(".json")}
+    def _evidence(self, ref: str, found: _Found) -> None:
+        key = {"ref": ref, "task": found.item[0], "submission": found.item[1], "target": found.name}
         self._drop("evidence", key)
-        if blob is None:
+        if found.move.new is None:
             return
-        evidence, fault = self._blob(Evidence, blob, path)
-        row: dict[str, Any] = {**key, "blob": blob, "fault": fault, "stages": "{}"}
+        evidence, fault = self._blob(Evidence, found.move.new, found.move.path)
+        row: dict[str, Any] = {**key, "blob": found.move.new, "fault": fault, "stages": "{}"}
         if evidence is not None:
             row |= {"task_tree": evidence.inputs.task_tree, "solution_tree": evidence.inputs.solution_tree}
             row |= {"stages": msgspec.json.encode({stage: evidence.state(stage) for stage in STAGES}).decode()}
@@ -272,44 +296,58 @@ def _create(base: sqlite3.Connection) -> sqlite3.Connection:
     return base
 
 
-def _place(parts: Sequence[str]) -> tuple[tuple[str, str], Sequence[str]]:
-    """The item (task, submission or "") that a path under `queue/` belongs to, and the path below its folder."""
+class _Found(NamedTuple):
+    """A grade or a piece of evidence that a step changed; `name` is the evaluator's or the target's."""
+
+    item: Key
+    kind: str
+    name: str
+    move: FileMove
+
+
+_SUFFIX = {"grades": ".yaml", "evidence": ".json"}
+
+
+def _sorted_out(moves: Iterable[FileMove]) -> tuple[list[_Found], set[Key]]:
+    """The grades and evidence among `moves`, and the items of which other files moved."""
+    found: list[_Found] = []
+    items: set[Key] = set()
+    for move in moves:
+        parts = move.path.split("/")
+        if len(parts) < 3 or not is_slug(parts[1]):
+            continue
+        item, rest = _place(parts)
+        suffix = _SUFFIX.get(rest[0])
+        if suffix is None:
+            items.add(item)
+        elif len(rest) == 2 and rest[1].endswith(suffix):
+            found.append(_Found(item, rest[0], rest[1].removesuffix(suffix), move))
+    return found, items
+
+
+def _place(parts: Sequence[str]) -> tuple[Key, Sequence[str]]:
+    """The item that a path under `queue/` belongs to, and the path below its folder."""
     if parts[2] == "submissions" and len(parts) > 4:
         return (parts[1], parts[3]), parts[4:]
     return (parts[1], ""), parts[2:]
 
 
-def _grade_row(row: sqlite3.Row) -> GradeRow:
-    return GradeRow(**{name: row[name] for name in GradeRow.__struct_fields__})
+def _record_name(item: Key) -> str:
+    return "submission.yaml" if item[1] else "task.yaml"
 
 
-def _evidence_row(row: sqlite3.Row, trees: Mapping[tuple[str, str], str]) -> EvidenceRow:
-    task, submission = row["task"], row["submission"]
-    stale = row["task_tree"] != trees.get((task, "")) or (
-        bool(submission) and row["solution_tree"] != trees.get((task, submission))
-    )
-    return EvidenceRow(target=row["target"], stages=msgspec.json.decode(row["stages"]), stale=stale, fault=row["fault"])
+def _folders(snapshot: Snapshot, items: Sequence[Key]) -> dict[Key, Entry]:
+    """The folders of `items`, of those that have one; each task's list of submissions is gone through once."""
+    lists: dict[str, dict[str, Entry]] = {}
+    found = {}
+    for task, submission in items:
+        if submission and task not in lists:
+            lists[task] = {entry.name: entry for entry in reversed(snapshot.list(f"queue/{task}/submissions"))}
+        folder = lists[task].get(submission) if submission else snapshot.entry(f"queue/{task}")
+        if folder is not None and folder.kind == "folder":
+            found[task, submission] = folder
+    return found
 
 
-_Groups = Mapping[tuple[str, str], Iterable[Any]]
-
-
-def _item_row(row: sqlite3.Row, grades: _Groups, evidence: _Groups) -> ItemRow:
-    key = (row["task"], row["submission"])
-    return ItemRow(
-        id=ItemId(row["task"], row["submission"] or None),
-        title=row["title"] or "",
-        type=row["type"] or "",
-        language=row["language"] or "",
-        targets=(row["targets"] or "").split(),
-        author=row["author"] or "",
-        created=row["created"] or "",
-        supersedes=row["supersedes"],
-        faults=list(_sentences(row["faults"])),
-        grades=list(grades.get(key, ())),
-        evidence=list(evidence.get(key, ())),
-    )
-
-
-def _sentences(text: str) -> Iterator[str]:
-    return (line for line in text.split("\n") if line)
+def _some_at_once(all_of_them: Sequence[T]) -> Iterator[Sequence[T]]:
+    return (all_of_them[start : start + _AT_ONCE] for start in range(0, len(all_of_them), _AT_ONCE))

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from kgrade.repository.objects import object_id
 from kgrade.repository.runner import Git
+from kgrade.repository.tree import DEPTH_LIMIT, Entry, TreeReader
+
+_FEW_TREES = 256
+"""Folders up to which a step is followed through trees that are mostly kept; a longer one is git's to follow."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,11 +22,69 @@ class FileMove:
     new: str | None
 
 
-def moves_between(git: Git, old: str | None, new: str | None, *below: str) -> list[FileMove]:
+class _LongStepError(Exception):
+    """A step that changes too much to be followed folder by folder."""
+
+
+def moves_between(reader: TreeReader, old: str | None, new: str | None, *below: str) -> list[FileMove]:
     """The files that differ from `old` to `new` (commits; None: no files), at or below the paths `below`.
 
     The cost follows the difference, not the size of the trees.
     """
+    if old is not None and new is not None:
+        try:
+            return list(_Step(reader, below).moves(reader.root(old), reader.root(new), "", 0))
+        except _LongStepError:
+            pass
+    return _moves_by_git(reader.git, old, new, below)
+
+
+class _Step:
+    """Two versions of a folder side by side; folders that are the same on both sides are never read."""
+
+    def __init__(self, reader: TreeReader, below: tuple[str, ...]) -> None:
+        self._reader = reader
+        self._below = below
+        self._read = 0
+
+    def moves(self, old: str | None, new: str | None, folder: str, depth: int) -> Iterator[FileMove]:
+        """The files that differ between the trees `old` and `new` of `folder` (empty, or with a slash at its end)."""
+        before, after = self._entries(old), self._entries(new)
+        if depth > DEPTH_LIMIT:
+            raise _LongStepError
+        for name in sorted(before.keys() | after.keys()):
+            was, is_now, path = before.get(name), after.get(name), f"{folder}{name}"
+            if was == is_now or not self._wanted(path):
+                continue
+            if _file(was) or _file(is_now):
+                yield FileMove(path, _file(was), _file(is_now))
+            if _folder(was) or _folder(is_now):
+                yield from self.moves(_folder(was), _folder(is_now), f"{path}/", depth + 1)
+
+    def _entries(self, tree: str | None) -> dict[str, Entry]:
+        if tree is None:
+            return {}
+        self._read += 1
+        if self._read > _FEW_TREES:
+            raise _LongStepError
+        return {entry.name: entry for entry in reversed(self._reader.entries(tree))}
+
+    def _wanted(self, path: str) -> bool:
+        """Whether `path` is, lies below, or leads to one of the paths asked for."""
+        return not self._below or any(
+            path == each or path.startswith(f"{each}/") or each.startswith(f"{path}/") for each in self._below
+        )
+
+
+def _file(entry: Entry | None) -> str | None:
+    return entry.oid if entry is not None and entry.kind != "folder" else None
+
+
+def _folder(entry: Entry | None) -> str | None:
+    return entry.oid if entry is not None and entry.kind == "folder" else None
+
+
+def _moves_by_git(git: Git, old: str | None, new: str | None, below: tuple[str, ...]) -> list[FileMove]:
     empty = object_id("tree", b"", git.object_format)
     command = [
         "diff-tree",

@@ -6,10 +6,14 @@ import hashlib
 import re
 import subprocess
 import threading
+from collections.abc import Sequence
 from types import TracebackType
 from typing import IO
 
 from kgrade.repository.runner import Git, GitError
+
+_UNANSWERED = 512
+"""Questions that are put before the first answer is read. They fit into a pipe, so neither side can block the other."""
 
 _OID = re.compile(r"[0-9a-f]{40}(?:[0-9a-f]{24})?")
 
@@ -33,6 +37,8 @@ class ObjectReader:
         self._git = git
         self._child: subprocess.Popen[bytes] | None = None
         self._turn = threading.Lock()
+        self._ahead: dict[str, tuple[str, bytes]] = {}
+        """What was asked for ahead, by id."""
 
     def object(self, oid: str, limit: int | None = None) -> tuple[str, bytes]:
         """The kind (`blob`, `tree`, `commit`, `tag`) and bytes of an object.
@@ -42,12 +48,29 @@ class ObjectReader:
         if not _OID.fullmatch(oid):
             raise ValueError(f"not an object id: {oid!r}")
         with self._turn:
+            known = self._ahead.get(oid)
+            if known is not None and (limit is None or len(known[1]) <= limit):
+                return known
             for _ in range(2):
                 try:
                     return self._ask(oid, limit)
                 except (BrokenPipeError, EOFError):
                     self._stop()
         raise GitError(f"object {oid} cannot be read: the repository is damaged; see: git fsck")
+
+    def ahead(self, oids: Sequence[str], limit: int) -> None:
+        """Read `oids` in one go and keep them, instead of those kept before, for those who ask for them soon.
+
+        One that is missing, damaged or above `limit` bytes is left for whoever asks: they will be told.
+        """
+        wanted = list(dict.fromkeys(oids))
+        with self._turn:
+            self._ahead = {}
+            for start in range(0, len(wanted), _UNANSWERED):
+                try:
+                    self._ask_ahead(wanted[start : start + _UNANSWERED], limit)
+                except (BrokenPipeError, EOFError):
+                    self._stop()
 
     def close(self) -> None:
         """End the child; a later read starts another."""
@@ -66,6 +89,21 @@ class ObjectReader:
         source, sink = self._pipes()
         sink.write(oid.encode() + b"\n")
         sink.flush()
+        return self._answer(oid, source, limit)
+
+    def _ask_ahead(self, oids: Sequence[str], limit: int) -> None:
+        source, sink = self._pipes()
+        sink.write("".join(f"{oid}\n" for oid in oids).encode())
+        sink.flush()
+        for oid in oids:
+            try:
+                self._ahead[oid] = self._answer(oid, source, limit)
+            except MissingObjectError:
+                continue
+            except TooLargeError:  # which ended the child; the rest is read one by one
+                return
+
+    def _answer(self, oid: str, source: IO[bytes], limit: int | None) -> tuple[str, bytes]:
         header = source.readline()
         if not header.endswith(b"\n"):
             raise EOFError

@@ -13,7 +13,7 @@ from typing import Literal
 import msgspec
 
 from kgrade.records.slugs import ItemId
-from kgrade.repository.index import ItemRow
+from kgrade.repository.index_rows import ItemRow
 
 State = Literal["open", "draft", "graded", "finished", "claimed", "faulty", "skipped"]
 
@@ -60,53 +60,96 @@ def places(
 
     `graders` evaluators finish an item; `holders` says in words who else holds an item now; `skipped` why I left one.
     """
-    faulty_tasks = {row.id.task for row in rows if row.id.submission is None and row.faults}
-    drafted = set(drafts)
-    return [_placed(row, evaluator, graders, drafted, holders, skipped, row.id.task in faulty_tasks) for row in rows]
+    standing = Standing(evaluator, graders)
+    return overlaid(standing.places(rows), drafts=drafts, holders=holders, skipped=skipped)
+
+
+class Standing:
+    """What each item's own records make of it for `evaluator`, worked out again only for rows that changed.
+
+    Drafts, claims and what was left for later come on top, by `overlaid`.
+    """
+
+    def __init__(self, evaluator: str, graders: int) -> None:
+        self._evaluator = evaluator
+        self._graders = graders
+        self._rows: Sequence[ItemRow] = ()
+        self._faulty_tasks: set[str] = set()
+        self._places: list[Place] = []
+
+    def places(self, rows: Sequence[ItemRow]) -> Sequence[Place]:
+        """The places of `rows`, each open, graded, finished or faulty, in their order."""
+        if rows is self._rows:
+            return self._places
+        faulty = {row.id.task for row in rows if row.faults and row.id.submission is None}
+        if faulty != self._faulty_tasks or len(rows) != len(self._rows):
+            self._places = [self._placed(row, row.id.task in faulty) for row in rows]
+        else:
+            # A row that did not change is the same object, so most of them are known without a closer look.
+            self._places = [
+                place if place.row is row else self._placed(row, row.id.task in faulty)
+                for row, place in zip(rows, self._places, strict=True)
+            ]
+        self._rows, self._faulty_tasks = rows, faulty
+        return self._places
+
+    def _placed(self, row: ItemRow, task_faulty: bool) -> Place:
+        if row.faults or task_faulty:
+            why = row.faults[0] if row.faults else f"the task {row.id.task} is faulty"
+            return Place(row=row, state="faulty", why=why)
+        by = [grade.evaluator for grade in row.grades if grade.fault is None]
+        if self._evaluator in by:
+            return Place(row=row, state="graded")
+        if len(by) >= self._graders:
+            return Place(row=row, state="finished", why=f"graded by {', '.join(by)}")
+        return Place(row=row, state="open")
+
+
+def overlaid(
+    standing: Sequence[Place],
+    *,
+    drafts: Sequence[str],
+    holders: Mapping[ItemId, str],
+    skipped: Mapping[ItemId, str],
+) -> list[Place]:
+    """The places of `standing` with what changes from moment to moment: my drafts, others' claims, what I left."""
+    found = list(standing)
+    drafted = {ItemId(task, submission or None) for task, _, submission in (key.partition("/") for key in drafts)}
+    marked = {*drafted, *holders, *skipped}
+    if not marked:
+        return found
+    for number, place in enumerate(standing):
+        item = place.row.id
+        if item not in marked or place.state == "faulty":
+            continue
+        if item in drafted:
+            found[number] = Place(row=place.row, state="draft")
+        elif place.state == "open" and item in holders:
+            found[number] = Place(row=place.row, state="claimed", why=holders[item])
+        elif place.state == "open" and item in skipped:
+            found[number] = Place(row=place.row, state="skipped", why=skipped[item])
+    return found
 
 
 def next_item(found: Sequence[Place], drafts: Sequence[str], after: ItemId | None = None) -> ItemId | EmptyQueue:
     """Return the item to grade: a draft, else the first open one after `after`, else from the start."""
-    drafted = {str(place.row.id): place.row.id for place in found if place.state == "draft"}
+    drafted = {str(place.row.id): place.row.id for place in found if place.state == "draft"} if drafts else {}
     for key in drafts:
         if key in drafted and drafted[key] != after:
             return drafted[key]
-    ids = [place.row.id for place in found]
-    begin = ids.index(after) + 1 if after in ids else 0
-    for place in [*found[begin:], *found[:begin]]:
+    begin = 0
+    if after is not None:
+        begin = next((number for number, place in enumerate(found, 1) if place.row.id == after), 0)
+    for number in (*range(begin, len(found)), *range(begin)):
+        place: Place = found[number]
         if place.state == "open" and place.row.id != after:
             return place.row.id
-    left = next((place.row.id for place in found if place.state in ("open", "draft")), None)
-    return left if left is not None else _empty(found)
+    left = next((place for place in found if place.state in ("open", "draft")), None)
+    return left.row.id if left is not None else _empty(found)
 
 
 def _within_task(row: ItemRow) -> tuple[bool, str, str]:
     return row.id.submission is not None, row.created, row.id.submission or ""
-
-
-def _placed(
-    row: ItemRow,
-    evaluator: str,
-    graders: int,
-    drafts: set[str],
-    holders: Mapping[ItemId, str],
-    skipped: Mapping[ItemId, str],
-    task_faulty: bool,
-) -> Place:
-    if row.faults or task_faulty:
-        return Place(row=row, state="faulty", why=row.faults[0] if row.faults else f"the task {row.id.task} is faulty")
-    if str(row.id) in drafts:
-        return Place(row=row, state="draft")
-    by = [grade.evaluator for grade in row.grades if grade.fault is None]
-    if evaluator in by:
-        return Place(row=row, state="graded")
-    if len(by) >= graders:
-        return Place(row=row, state="finished", why=f"graded by {', '.join(by)}")
-    if row.id in holders:
-        return Place(row=row, state="claimed", why=holders[row.id])
-    if row.id in skipped:
-        return Place(row=row, state="skipped", why=skipped[row.id])
-    return Place(row=row, state="open")
 
 
 def _empty(found: Sequence[Place]) -> EmptyQueue:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from kgrade.repository.ref_files import are_read_here, ref_in_files, refs_in_files
 from kgrade.repository.runner import Git, GitError, Result, reason
 
 BUSY = "File exists"
@@ -34,30 +35,32 @@ class RefBusyError(GitError):
 
 
 def read_refs(git: Git, *prefixes: str) -> dict[str, str]:
-    """Every ref that is one of `prefixes` or lies below one, with its object id."""
-    found = git.run(["for-each-ref", "--format=%(objectname) %(refname)", *prefixes])
-    refs = {}
-    for line in found.text.splitlines():
-        oid, _, name = line.partition(" ")
-        refs[name] = oid
-    return refs
+    """Every ref that is one of `prefixes` or lies below one, with its object id, by name."""
+    if are_read_here(git.common_dir):
+        found = {name: oid for prefix in prefixes for name, oid in refs_in_files(git.common_dir, prefix).items()}
+        return dict(sorted(found.items()))
+    listed = git.run(["for-each-ref", "--format=%(objectname) %(refname)", *prefixes])
+    lines = (line.partition(" ") for line in listed.text.splitlines())
+    return {name: oid for oid, _, name in lines}
 
 
 def read_ref(git: Git, ref: str) -> str | None:
     """The object id of one ref, or None when there is no such ref."""
-    return read_refs(git, ref).get(ref)
+    return ref_in_files(git.common_dir, ref) if are_read_here(git.common_dir) else read_refs(git, ref).get(ref)
 
 
-def move_ref(git: Git, ref: str, new: str | None, old: str | None, why: str = "kgrade") -> None:
+def move_ref(
+    git: Git, ref: str, new: str | None, old: str | None, why: str = "kgrade", *, durable: bool = True
+) -> None:
     """Set `ref` to `new` if it still stands at `old`; None means that the ref does not exist.
 
     Raises RefMovedError when it stands elsewhere, RefBusyError when its lock is held.
     """
-    move_refs(git, [RefMove(ref, new, old)], why)
+    move_refs(git, [RefMove(ref, new, old)], why, durable=durable)
 
 
-def move_refs(git: Git, moves: Sequence[RefMove], why: str = "kgrade") -> None:
-    """Make all of `moves` or none of them; raises as `move_ref` does."""
+def move_refs(git: Git, moves: Sequence[RefMove], why: str = "kgrade", *, durable: bool = True) -> None:
+    """Make all of `moves` or none of them; raises as `move_ref` does. `durable`: on the disk when it returns."""
     records = []
     for move in moves:
         if move.new is None:
@@ -66,7 +69,7 @@ def move_refs(git: Git, moves: Sequence[RefMove], why: str = "kgrade") -> None:
         else:
             records.append(f"update {move.ref}\0{move.new}\0{move.old or git.null_oid}\0")
     text = "".join(records).encode()
-    result = git.run(["update-ref", "-m", why, "-z", "--stdin"], input=text, check=False)
+    result = git.run(["update-ref", "-m", why, "-z", "--stdin"], input=text, check=False, durable=durable)
     if result.code:
         raise _refusal(" and ".join(move.ref for move in moves), result)
 

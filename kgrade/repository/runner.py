@@ -193,16 +193,18 @@ class Git:
         cancel: threading.Event | None = None,
         check: bool = True,
         own_hooks: bool = False,
+        durable: bool = True,
     ) -> Result:
         """Run `git <arguments>` to its end.
 
-        `timeout` is in seconds. `own_hooks` lets the person's own hooks run, as a push must. Raises GitError
+        `timeout` is in seconds. `own_hooks` lets the person's own hooks run, as a push must. What it writes is on
+        the disk at its end, unless it need not be `durable`: then git's own settings decide. Raises GitError
         for a non-zero exit when `check`, GitTimeoutError and GitCancelledError after killing the whole
         process group.
         """
         started = time.time()
         clock = time.monotonic()
-        process = self.start(arguments, env=env, own_hooks=own_hooks, stdin=input is not None)
+        process = self.start(arguments, env=env, own_hooks=own_hooks, durable=durable, stdin=input is not None)
         code: int | None = None
         stderr = b""
         try:
@@ -228,11 +230,14 @@ class Git:
         *,
         env: Mapping[str, str] | None = None,
         own_hooks: bool = False,
+        durable: bool = True,
         stdin: bool = True,
         stderr: int = subprocess.PIPE,
     ) -> subprocess.Popen[bytes]:
         """Start `git <arguments>` in a session of its own, with pipes; the caller ends it."""
-        settings = [*HARDENING, DURABLE if git_version() >= (2, 36) else DURABLE_BEFORE_2_36]
+        settings = [*HARDENING]
+        if durable:
+            settings.append(DURABLE if git_version() >= (2, 36) else DURABLE_BEFORE_2_36)
         if not own_hooks:
             settings.append(NO_HOOKS)
         command = ["git"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import re
 import threading
 from collections import OrderedDict
@@ -24,6 +25,9 @@ _TOO_DEEP = f"nested deeper than {DEPTH_LIMIT} folders"
 NOT_JUDGED = ("submissions", "evidence", "grades", "comparisons")
 
 _KINDS: dict[str, Kind] = {"100644": "file", "100755": "file", "40000": "folder", "120000": "symlink"}
+_PLAIN = re.compile(r"[A-Za-z0-9_-][A-Za-z0-9_.-]*")
+"""Names that nothing below has to look at twice, which is nearly all."""
+
 _DOT_GIT = re.compile(r"\.git|git~\d+", re.IGNORECASE)
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]")
 
@@ -52,6 +56,8 @@ class Entry:
 
 def name_fault(name: str) -> str:
     """Why `name` may not be one part of a path, or nothing."""
+    if _PLAIN.fullmatch(name):
+        return ""
     if name in ("", ".", ".."):
         return f"a path part may not be {name!r}"
     if "/" in name or "\\" in name:
@@ -115,6 +121,12 @@ def format_tree(entries: Sequence[Entry]) -> bytes:
     return b"".join(parts)
 
 
+def judged_tree(entries: Sequence[Entry], object_format: str) -> str:
+    """The id of the tree of a task's `entries` without submissions, evidence and grades."""
+    judged = [entry for entry in entries if entry.name not in NOT_JUDGED]
+    return object_id("tree", format_tree(judged), object_format)
+
+
 class TreeReader:
     """Trees and files of one repository by object id; parsed trees are kept."""
 
@@ -143,6 +155,15 @@ class TreeReader:
             if len(self._trees) > TREES_KEPT:
                 self._trees.popitem(last=False)
         return parsed
+
+    def ahead(self, oids: Sequence[str]) -> None:
+        """Read these trees in one go, but for those that are kept already; faults show when they are asked for."""
+        with self._turn:
+            wanted = [oid for oid in dict.fromkeys(oids) if oid not in self._trees]
+        self.objects.ahead(wanted, TREE_LIMIT)
+        for oid in wanted:
+            with contextlib.suppress(GitError):
+                self.entries(oid)
 
     def root(self, commit: str) -> str:
         """The id of a commit's root tree."""
@@ -236,8 +257,7 @@ class Snapshot:
         found = self.entry(f"queue/{task}")
         if found is None or found.kind != "folder":
             raise PathMissingError(f"queue/{task} is missing from commit {self.commit[:12]}")
-        judged = [e for e in self._reader.entries(found.oid) if e.name not in NOT_JUDGED]
-        return object_id("tree", format_tree(judged), self._reader.git.object_format)
+        return judged_tree(self._reader.entries(found.oid), self._reader.git.object_format)
 
     def solution_tree(self, item: ItemId) -> str:
         """The id of a submission's `solution/`; PathMissingError when it has none."""

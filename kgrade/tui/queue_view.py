@@ -9,7 +9,7 @@ from typing import Final
 
 from kgrade.desk import EmptyQueue, Place, Progress
 from kgrade.records.slugs import ItemId
-from kgrade.repository.index import GradeRow, ItemRow
+from kgrade.repository.index_rows import GradeRow, ItemRow
 from kgrade.repository.order import State
 from kgrade.tui.lines import LazyRows, Lines, Row, Rows, Span, message, row
 

@@ -8,6 +8,7 @@ import subprocess
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from pathlib import Path
+from unittest import mock
 
 import msgspec
 
@@ -170,14 +171,9 @@ class Queue:
             self.repo.git("config", name, value)
         reader = TreeReader(Git.open(self.repo.path))
         queue, settings = open_queue(reader)
-        before = {name: os.environ.get(name) for name in ("GIT_COMMITTER_DATE", "GIT_AUTHOR_DATE")}
-        os.environ |= dict.fromkeys(before, f"@{self.now} +0000")
-        try:
+        with mock.patch("kgrade.repository.commits.time.time", lambda: self.now):
             _, saved, _ = make_seal(reader, queue, settings, Identity(lead.title(), f"{lead}@example.org"), lead)
-        finally:
-            for name, value in before.items():
-                os.environ.pop(name) if value is None else os.environ.update({name: value})
-            reader.objects.close()
+        reader.objects.close()
         return saved.commit
 
     def verified(self) -> Verification:

@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kgrade.records.slugs import ItemId
-from kgrade.repository.index import GradeRow, ItemRow
+from kgrade.repository.index_rows import GradeRow, ItemRow
 from kgrade.repository.order import EmptyQueue, in_order, next_item, places
 
 

@@ -106,7 +106,7 @@ def test_settings_of_the_repository_start_no_program(queue: Repo, tmp_path: Path
     ran.unlink(missing_ok=True)
     git = Git.open(queue.path)
     reader = TreeReader(git)
-    assert moves_between(git, None, commit)
+    assert moves_between(reader, None, commit)
     Snapshot(reader, commit).read("README")
     assert not ran.exists()
 
@@ -277,14 +277,14 @@ def test_moves_between_commits_follow_the_difference(queue: Repo) -> None:
     old = queue.git("rev-parse", "HEAD")
     queue.git("rm", "-q", "queue/softmax/prompt.md")
     new = queue.commit({"README": "new\n", "queue/ä b": "x\n"})
-    git = Git.open(queue.path)
-    moves = {move.path: (move.old, move.new) for move in moves_between(git, old, new)}
+    reader = TreeReader(Git.open(queue.path))
+    moves = {move.path: (move.old, move.new) for move in moves_between(reader, old, new)}
     blob = queue.git("rev-parse", f"{old}:queue/softmax/prompt.md")
     assert moves["queue/softmax/prompt.md"] == (blob, None)
     assert moves["queue/ä b"] == (None, queue.git("rev-parse", "HEAD:queue/ä b"))
     assert set(moves) == {"README", "queue/softmax/prompt.md", "queue/ä b"}
-    assert [move.path for move in moves_between(git, old, new, "README")] == ["README"]
-    assert {move.path for move in moves_between(git, None, old)} == set(QUEUE)
+    assert [move.path for move in moves_between(reader, old, new, "README")] == ["README"]
+    assert {move.path for move in moves_between(reader, None, old)} == set(QUEUE)
 
 
 def test_a_shallow_clone_can_be_read_and_saved_to(queue: Repo, make_repo: Callable[..., Repo], tmp_path: Path) -> None:

@@ -65,8 +65,8 @@ def test_what_a_save_writes_is_on_the_disk_when_it_returns(
             command = event["name"]
         if event.get("category") == "fsync" and event["key"].startswith("fsync/hardware"):
             flushed[command] = flushed.get(command, 0) + int(event["value"])
-    # One blob and the six trees from the root to grades/.
-    assert flushed == {"hash-object": 7, "commit-tree": 1, "update-ref": 1, "update-index": 1}
+    # One blob, the six trees from the root to grades/, and the commit.
+    assert flushed == {"unpack-objects": 8, "update-ref": 1, "update-index": 1}
 
 
 def test_a_neighbour_that_git_finds_fault_with_does_not_stop_a_save(make_repo: Callable[..., Repo]) -> None:

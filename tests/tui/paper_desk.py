@@ -127,6 +127,7 @@ class PaperDesk:
         self.sittings: list[PaperSitting] = []
         self.refuses = ""
         self.moved: list[str] = []
+        self.notes: list[str] = []
 
     def next(self, after: ItemId | None = None) -> ItemId | EmptyQueue:
         start = self.ids.index(after) + 1 if after else 0
@@ -141,7 +142,9 @@ class PaperDesk:
         number = self.ids.index(item) + step
         return self.ids[number] if 0 <= number < len(self.ids) else None
 
-    def save(self, sitting: PaperSitting, *, anyway: bool = False, still_valid: bool = False) -> PaperSave:
+    def save(
+        self, sitting: PaperSitting, *, anyway: bool = False, still_valid: bool = False, follow: bool = True
+    ) -> PaperSave:
         if self.refuses:
             raise DeskError(self.refuses)
         if self.moved and not still_valid:

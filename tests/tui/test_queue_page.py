@@ -10,7 +10,7 @@ import pytest
 from kgrade.desk import Desk
 from kgrade.desk.item import EvidenceFile
 from kgrade.records.grade import FindingAnswer
-from kgrade.repository.index import GradeRow
+from kgrade.repository.index_rows import GradeRow
 from kgrade.tui.panes import panes
 from kgrade.tui.queue_view import my_grades_listing
 from tests.conftest import Repo

@@ -345,7 +345,7 @@ class GradingPage:
         """In a thread: commits take a moment and a push takes as long as the network does."""
         application = self._stage.application
         try:
-            saved = self._desk.save(scoring.sitting, anyway=anyway, still_valid=still_valid)
+            saved = self._desk.save(scoring.sitting, anyway=anyway, still_valid=still_valid, follow=False)
             standing = self._desk.standing(saved.item)[0]
         except Moved as moved:
             application.call_from_thread(self._moved, scoring, anyway, moved)
@@ -370,6 +370,9 @@ class GradingPage:
             self._desk.sync()
         except TROUBLE as why:
             application.call_from_thread(self._stage.say, sentence(why), "bad")
+        else:
+            if self._desk.notes:
+                application.call_from_thread(self._stage.say, "; ".join(self._desk.notes), "warn")
         application.call_from_thread(self.draw)
 
     def _moved(self, scoring: Scoring, anyway: bool, moved: Moved) -> None:

@@ -1,0 +1,128 @@
+"""Queues of any size in a real repository, made by `git fast-import` in one stream: 10,000 submissions take seconds.
+
+Every record is sound: tasks, submissions, kernels of their own, and on request grades and evidence whose tree ids are
+those of the commit. What stands in them follows from the item's number alone, so two queues of one size are equal.
+"""
+
+from __future__ import annotations
+
+import subprocess
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import IO
+
+from kgrade.repository.objects import object_id
+from kgrade.repository.tree import Entry, format_tree
+from tests.records.test_codec import TASK
+
+PER_TASK = 50
+"""Submissions of one task."""
+
+_RUBRICS = Path(__file__).resolve().parents[1] / "rubrics"
+_KERNEL = (
+    "import torch\n\n\ndef softmax(x):\n    shifted = torch.exp(x - {number})\n    return shifted / shifted.sum(-1)\n"
+)
+_GRADE = """\
+schema: kgrade/grade@1
+item: {item}
+evaluator: {evaluator}
+rubric: {{id: generation, sha256: {sheet}}}
+about: {{task_tree: {task_tree}, solution_tree: {solution_tree}}}
+scores:
+  numerics: {{score: {score}, comment: rows of -inf are not covered}}
+verdict: revise
+total: {total}
+times: {{opened: 2026-11-03T09:30:00Z, saved: 2026-11-03T09:37:00Z}}
+"""
+_EVIDENCE = """\
+{{"schema": "kgrade/evidence@1", "item": "{item}",
+ "inputs": {{"task_tree": "{task_tree}", "solution_tree": "{solution_tree}"}},
+ "tool": {{"version": "0.0.1"}},
+ "environment": {{"target": "cpu", "hardware": "two cores"}},
+ "stages": {{"integrity": {{"status": "ok", "seconds": 0.1}}}}}}
+"""
+
+
+def large_queue(
+    folder: Path,
+    submissions: int,
+    *,
+    per_task: int = PER_TASK,
+    graded_by: Sequence[str] = (),
+    with_evidence: bool = False,
+    extra: Mapping[str, bytes] | None = None,
+    checked_out: bool = True,
+) -> None:
+    """Make a repository in `folder`, which must not exist, with one commit that holds so many submissions.
+
+    Every submission is graded by each of `graded_by`. `extra` are further files by path. Without `checked_out` the
+    working tree stays empty, as in a bare clone.
+    """
+    folder.mkdir(parents=True)
+    for arguments in (
+        ["init", "--quiet", "--initial-branch=main"],
+        ["config", "user.name", "Ada"],
+        ["config", "user.email", "ada@example.org"],
+        ["config", "gc.auto", "0"],
+    ):
+        subprocess.run(["git", *arguments], cwd=folder, check=True)
+    importer = subprocess.Popen(["git", "fast-import", "--quiet"], cwd=folder, stdin=subprocess.PIPE)
+    assert importer.stdin is not None
+    with importer.stdin as stream:
+        stream.write(b"commit refs/heads/main\ncommitter Ada <ada@example.org> 1790000000 +0000\ndata 7\na queue")
+        for path, data in {**dict(_rubrics()), **(extra or {})}.items():
+            _write(stream, path, data)
+        for path, text in _items(submissions, per_task, graded_by, with_evidence):
+            _write(stream, path, text.encode())
+    if importer.wait():
+        raise AssertionError("git fast-import refused the queue")
+    if checked_out:
+        subprocess.run(["git", "reset", "--quiet", "--hard"], cwd=folder, check=True)
+
+
+def _rubrics() -> Iterator[tuple[str, bytes]]:
+    return ((f"rubrics/{path.name}", path.read_bytes()) for path in sorted(_RUBRICS.glob("*.yaml")))
+
+
+def _write(stream: IO[bytes], path: str, data: bytes) -> None:
+    stream.write(b"\nM 100644 inline %s\ndata %d\n" % (path.encode(), len(data)))
+    stream.write(data)
+
+
+def _items(submissions: int, per_task: int, graded_by: Sequence[str], with_evidence: bool) -> Iterator[tuple[str, str]]:
+    for first in range(0, submissions, per_task):
+        task = f"task-{first // per_task:05d}"
+        asked = {
+            "task.yaml": TASK.replace("Row-wise softmax", f"Softmax {first // per_task}"),
+            "prompt.md": "# Softmax\n\nAny width.\n",
+            "reference.py": "def softmax(x):\n    return x.softmax(-1)\n",
+        }
+        yield from ((f"queue/{task}/{name}", text) for name, text in asked.items())
+        task_tree = _tree(asked)
+        for number in range(first, min(first + per_task, submissions)):
+            yield from _submission(task, task_tree, number, number - first, graded_by, with_evidence)
+
+
+def _submission(
+    task: str, task_tree: str, number: int, place: int, graded_by: Sequence[str], with_evidence: bool
+) -> Iterator[tuple[str, str]]:
+    name = f"s{place:04d}"
+    folder = f"queue/{task}/submissions/{name}"
+    minute = number % (28 * 24 * 60)
+    created = f"2026-10-{1 + minute // 1440:02d}T{minute // 60 % 24:02d}:{minute % 60:02d}:00Z"
+    yield f"{folder}/submission.yaml", f"schema: kgrade/submission@1\nauthor: kit-{number % 17}\ncreated: {created}\n"
+    kernel = _KERNEL.format(number=number)
+    yield f"{folder}/solution/kernel.py", kernel
+    facts = {"item": f"{task}/{name}", "task_tree": task_tree, "solution_tree": _tree({"kernel.py": kernel})}
+    for evaluator in graded_by:
+        score = number % 5
+        grade = _GRADE.format(**facts, evaluator=evaluator, sheet="4f" * 32, score=score, total=25.0 * score)
+        yield f"{folder}/grades/{evaluator}.yaml", grade
+    if with_evidence:
+        yield f"{folder}/evidence/cpu.json", _EVIDENCE.format(**facts)
+
+
+def _tree(files: Mapping[str, str]) -> str:
+    """The id of the tree that holds `files` and nothing else."""
+    entries = [Entry(name, "file", "100644", object_id("blob", text.encode())) for name, text in files.items()]
+    return object_id("tree", format_tree(entries))
