@@ -171,7 +171,7 @@ class Queue:
             self.repo.git("config", name, value)
         reader = TreeReader(Git.open(self.repo.path))
         queue, settings = open_queue(reader)
-        with mock.patch("kgrade.repository.commits.time.time", lambda: self.now):
+        with mock.patch("kgrade.repository.commits.time.time", return_value=self.now):
             _, saved, _ = make_seal(reader, queue, settings, Identity(lead.title(), f"{lead}@example.org"), lead)
         reader.objects.close()
         return saved.commit
