@@ -128,6 +128,11 @@ class Terminal:
             pass
         return self.received - before
 
+    def wait_for_bytes(self, limit: float = 60.0) -> None:
+        """Read until the program has sent something."""
+        if not self._read(limit):
+            raise AssertionError(f"nothing was sent within {limit} s; the screen:\n{self.text}")
+
     def wait_for(self, text: str, limit: float = 20.0) -> None:
         """Read until `text` is on the screen."""
         end = time.monotonic() + limit

@@ -97,12 +97,14 @@ def _criterion(view: RubricView, number: int, width: int, *, with_levels: bool =
         said = _levels_that_fit(criterion, room)
     elif criterion.comment:
         said = [Span(_first_line(criterion.comment))]
+    elif focused:
+        said = []  # all of its levels stand beside it
     elif criterion.score.isdigit() and int(criterion.score) < len(criterion.levels):
         said = [Span(neutral(criterion.levels[int(criterion.score)]), "dim")]
     else:
         said = []
     return _cut(
-        [Span(marker + name, "focus" if focused else ""), Span(f"{criterion.score}   ", "strong"), *said],
+        [Span(marker + name, "focus" if focused else ""), Span(f"{criterion.score}   "), *said],
         width,
     )
 
@@ -121,9 +123,15 @@ def _levels_that_fit(criterion: CriterionLine, room: int) -> list[Span]:
                 used += 3 + cell_len(texts[level])
     spans: list[Span] = []
     for level in sorted(shown):
-        chosen = criterion.score == str(level)
-        spans += [Span(" | " if spans else "", "dim"), Span(texts[level], "focus" if chosen else "")]
+        spans += [Span(" | ", "dim")] if spans else []
+        # One that stands alone is the chosen one, as the digit before it says.
+        spans += _level(texts[level], chosen=len(shown) > 1 and criterion.score == str(level))
     return spans
+
+
+def _level(text: str, *, chosen: bool) -> list[Span]:
+    """A level whose number alone says that it is chosen: scoring again then sends two digits and not two sentences."""
+    return [Span(text[:1], "focus"), Span(text[1:])] if chosen else [Span(text)]
 
 
 def _all_levels(criterion: CriterionLine, width: int, rows: int) -> list[list[Span]]:
@@ -135,9 +143,9 @@ def _all_levels(criterion: CriterionLine, width: int, rows: int) -> list[list[Sp
     if sum(map(len, wrapped)) > rows:
         wrapped = [[f"{level} {neutral(text)}"] for level, text in enumerate(criterion.levels)]
     return [
-        [Span(line, "focus" if criterion.score == str(level) else "")]
+        _level(line, chosen=number == 0 and criterion.score == str(level))
         for level, lines in enumerate(wrapped)
-        for line in lines
+        for number, line in enumerate(lines)
     ][:rows]
 
 
@@ -150,7 +158,7 @@ def _summary(view: RubricView) -> list[Span]:
         spans.append(Span(f"{gate.id}{gate.sign if gate.sign == '?' else ''} ", "bad" if gate.sign == "x" else "warn"))
     verdict = view.verdict or "-"
     spans += [Span("  verdict: ", "dim"), Span(verdict, "strong"), Span("   total so far ", "dim")]
-    return [*spans, Span(view.total or "-", "strong")]
+    return [*spans, Span(view.total or "-")]
 
 
 def _first_line(text: str) -> str:
