@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 
 import msgspec
 
+from kgrade.audit.cache import GradeCache
 from kgrade.audit.ratings import Graded
 from kgrade.records import codec
 from kgrade.records.faults import BadRecord
@@ -14,8 +16,9 @@ from kgrade.records.grade import Grade
 from kgrade.records.rubric import Rubric
 from kgrade.repository.grades import standing
 from kgrade.repository.runner import GitError
-from kgrade.repository.tree import Snapshot, TreeReader
+from kgrade.repository.tree import READ_LIMIT, Snapshot, TreeReader
 
+_AT_ONCE = 512
 LEAST_WORDS = 40  # characters of comments below which equal words mean nothing
 
 
@@ -28,13 +31,29 @@ class Standing(msgspec.Struct, frozen=True, kw_only=True):
 
 def standing_grades(reader: TreeReader, stand: Mapping[str, str]) -> Standing:
     """Read the grades that stand on the branches `stand`; an evaluator's own branch has the last word on theirs."""
-    grades, faults = [], []
-    for path, blob in sorted(standing(reader, stand).items()):
-        try:
-            grades.append(graded(codec.decode(Grade, reader.objects.object(blob)[1], path)))
-        except (BadRecord, GitError) as why:
-            faults.append(str(why))
-    return Standing(grades=grades, faults=faults)
+    blobs = standing(reader, stand)
+    with contextlib.closing(GradeCache(reader.git.common_dir / "kgrade" / "grades.sqlite")) as cache:
+        found = cache.known(blobs.values())
+        fresh = dict(_read(reader, {path: blob for path, blob in sorted(blobs.items()) if blob not in found}))
+        cache.keep(fresh)
+    found |= fresh
+    said = [found[blob] for _, blob in sorted(blobs.items())]
+    return Standing(
+        grades=[each for each in said if isinstance(each, Graded)],
+        faults=[each for each in said if isinstance(each, str)],
+    )
+
+
+def _read(reader: TreeReader, blobs: Mapping[str, str]) -> Iterator[tuple[str, Graded | str]]:
+    some = list(blobs.items())
+    for start in range(0, len(some), _AT_ONCE):
+        reader.objects.ahead([blob for _, blob in some[start : start + _AT_ONCE]], READ_LIMIT)
+        for path, blob in some[start : start + _AT_ONCE]:
+            try:
+                yield blob, graded(codec.decode(Grade, reader.objects.object(blob, READ_LIMIT)[1], path))
+            except (BadRecord, GitError) as why:
+                yield blob, str(why)
+    reader.objects.ahead([], READ_LIMIT)
 
 
 def graded(grade: Grade) -> Graded:

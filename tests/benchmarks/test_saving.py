@@ -60,9 +60,7 @@ def add_and_commit(folder: Path, path: str, data: bytes) -> float:
     return time.perf_counter() - before
 
 
-@pytest.mark.parametrize(
-    ("submissions", "bound"), [(16, 1.5), pytest.param(10_000, 0.4, marks=pytest.mark.long)]
-)
+@pytest.mark.parametrize(("submissions", "bound"), [(16, 1.5), pytest.param(10_000, 0.4, marks=pytest.mark.long)])
 def test_save_and_next(
     queue_of: Callable[[int], Path],
     keep: Callable[[Measured], None],
@@ -93,7 +91,5 @@ _FIRST = ("queue/task-00000/grades/first.yaml", b"who goes first has no grade to
 
 
 def _content(queue: Path, saved: Saved) -> bytes:
-    shown = subprocess.run(
-        ["git", "show", f"{saved.commit}:{saved.path}"], cwd=queue, capture_output=True, check=True
-    )
+    shown = subprocess.run(["git", "show", f"{saved.commit}:{saved.path}"], cwd=queue, capture_output=True, check=True)
     return shown.stdout
