@@ -14,6 +14,7 @@ from collections import deque
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import IO
 
 # What the queue repository brings is untrusted, so nothing in it may name a program to run.
 HARDENING = (
@@ -330,12 +331,15 @@ def _finish(
     cancel: threading.Event | None,
 ) -> tuple[bytes, bytes]:
     """Feed and read `process` to its end; TimeoutError or InterruptedError when it has to be killed."""
+    if data is not None and process.stdin is not None:
+        # Not by `communicate`: once its time ran out, a further call drops what was not yet written.
+        threading.Thread(target=_feed, args=(process.stdin, data), name="git-input", daemon=True).start()
+        process.stdin = None
     ended: float | None = None
     while True:
         try:
-            return process.communicate(data, timeout=POLL_S)
+            return process.communicate(timeout=POLL_S)
         except subprocess.TimeoutExpired as waiting:
-            data = None
             now = time.monotonic()
             if process.poll() is not None:
                 # A helper git left behind (a shared ssh connection, say) may keep the pipes open for hours.
@@ -346,6 +350,12 @@ def _finish(
                 raise InterruptedError from None
             elif now > deadline:
                 raise TimeoutError from None
+
+
+def _feed(stdin: IO[bytes], data: bytes) -> None:
+    """Write `data` and the end of it; a process that ended before reading all of it has said why."""
+    with contextlib.suppress(BrokenPipeError), stdin:
+        stdin.write(data)
 
 
 def _kill(process: subprocess.Popen[bytes]) -> None:

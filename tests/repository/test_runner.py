@@ -1,0 +1,63 @@
+"""Running git: whatever its size and however slow the reader, all of the input arrives."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from kgrade.repository.runner import Git, GitCancelledError, GitTimeoutError
+from tests.conftest import Repo
+
+
+@pytest.fixture
+def slow_git(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A git whose `hash-object` begins to read only after a while, and reads in pieces."""
+    real = subprocess.run(["which", "git"], capture_output=True, check=True).stdout.decode().strip()
+    script = tmp_path / "bin" / "git"
+    script.parent.mkdir()
+    script.write_text(
+        f"#!{sys.executable}\nimport os, sys, time, hashlib\n"
+        "if 'hash-object' not in sys.argv:\n"
+        f"    os.execv({real!r}, [{real!r}, *sys.argv[1:]])\n"
+        "time.sleep(0.5)\nfound = hashlib.sha256()\n"
+        "while piece := os.read(0, 65536):\n    found.update(piece)\n"
+        "print(found.hexdigest())\n"
+    )
+    script.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{script.parent}{os.pathsep}{os.environ['PATH']}")
+    return script
+
+
+def test_a_slow_reader_gets_all_of_a_large_input(make_repo: Callable[..., Repo], slow_git: Path) -> None:
+    git = Git.open(make_repo().path)
+    data = os.urandom(1 << 20)
+    assert git.run(["hash-object", "--stdin"], input=data).text == hashlib.sha256(data).hexdigest()
+
+
+def test_one_that_never_reads_is_stopped_and_so_is_what_feeds_it(
+    make_repo: Callable[..., Repo], slow_git: Path
+) -> None:
+    slow_git.write_text(slow_git.read_text().replace("time.sleep(0.5)", "time.sleep(600)"))
+    git = Git.open(make_repo().path)
+    with pytest.raises(GitTimeoutError, match=r"gave no answer for 0\.3 s"):
+        git.run(["hash-object", "--stdin"], input=bytes(1 << 20), timeout=0.3)
+    cancel = threading.Event()
+    cancel.set()
+    with pytest.raises(GitCancelledError):
+        git.run(["hash-object", "--stdin"], input=bytes(1 << 20), cancel=cancel)
+    deadline = time.monotonic() + 60
+    while any(thread.name == "git-input" for thread in threading.enumerate()):
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+
+
+def test_a_command_that_reads_nothing_is_not_disturbed_by_its_input(make_repo: Callable[..., Repo]) -> None:
+    assert Git.open(make_repo().path).run(["version"], input=bytes(1 << 20)).text.startswith("git version")
