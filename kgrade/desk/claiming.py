@@ -1,8 +1,8 @@
 """My claims at one desk: taken with an item, renewed while I work, given back when I leave it untouched.
 
-They are refs of this repository, so they schedule evaluators who share it, with a remote or without one; across
-clones, two people may still be given the same item. That costs a second opinion and nothing else: no claim, held or
-lost, ever keeps a grade from being saved, and what goes wrong with one is a note.
+They are refs of the remote, or of this repository where there is none. Without a network two people may be given the
+same item: that costs a second opinion and nothing else. No claim, held or lost, ever keeps a grade from being saved,
+and what goes wrong with one is a note.
 """
 
 from __future__ import annotations

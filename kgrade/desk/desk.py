@@ -28,6 +28,8 @@ from kgrade.repository.drafts import DraftError, Drafts, state_folder
 from kgrade.repository.history import touched_last, touches
 from kgrade.repository.opening import git_identity, open_queue, signature
 from kgrade.repository.order import EmptyQueue, Place
+from kgrade.repository.remote import Remote
+from kgrade.repository.remote_claims import RemoteRefs
 from kgrade.repository.runner import Git, GitError
 from kgrade.repository.sync import EVIDENCE, Standing
 from kgrade.repository.tree import Snapshot, TreeReader
@@ -291,7 +293,8 @@ class Desk:
     def _own_claims(self, identity: Identity) -> Claiming:
         lease_s = self.settings.lease_minutes * 60
         slots = self.settings.graders_per_item
-        refs = LocalRefs(self.git)
+        remote = self._sources.queue.remote
+        refs = LocalRefs(self.git) if remote is None else RemoteRefs(self.git, Remote(self.git, remote))
         claims = Claims(self._reader, refs, self.evaluator, identity, slots=slots, lease_s=lease_s)
         return Claiming(claims, self.evaluator, lease_s)
 

@@ -83,6 +83,9 @@ class RefMover(Protocol):
     def move(self, ref: str, new: str, old: str | None) -> bool:
         """Move a ref from `old` (None: it must not exist) to `new`; whether it stands at `new` now."""
 
+    def look(self, folder: str) -> None:
+        """Make sure that the refs right below `folder` are as they stand now."""
+
 
 class LocalRefs:
     """Claim refs of this repository, for queues without a remote."""
@@ -93,6 +96,9 @@ class LocalRefs:
     def read(self, prefix: str) -> Mapping[str, str]:
         """The refs below `prefix` with their ids."""
         return read_refs(self._git, prefix.rstrip("/"))
+
+    def look(self, folder: str) -> None:
+        """Nothing to do: this repository's refs are read as they stand."""
 
     def move(self, ref: str, new: str, old: str | None) -> bool:
         """Compare-and-swap; False when another process was first or holds the ref's lock."""
@@ -173,6 +179,7 @@ class Claims:
             won = self._move(mine[0], "renewed") if mine else self._first_free(item, claims)
             if won is not None:
                 return self._only(won)
+            self._refs.look(f"{CLAIMS}{_ref_part(item)}/")
         raise TakenError(item, tuple(c for c in self.holders(item) if c.state != "released"))
 
     def renew(self, claim: Claim) -> Claim:

@@ -74,6 +74,24 @@ class Remote:
             raise UnreachableError(f"{self.name} cannot be fetched from: {_first_words(result)}")
         return rewritten
 
+    def fetch_mirror(self, there: str, here: str, cancel: threading.Event | None = None) -> None:
+        """Let the refs `here` be those `there` (patterns with a `*`), rewritten and removed ones included."""
+        command = ["fetch", "--no-tags", "--no-recurse-submodules", "--no-write-fetch-head", "--prune", "--no-auto-gc"]
+        result = self._ask([*command, self.name, f"+{there}:{here}"], ASK_TIMEOUT_S, cancel)
+        if result.code:
+            raise UnreachableError(f"{self.name} cannot be fetched from: {_first_words(result)}")
+
+    def push_leased(self, oid: str, ref: str, old: str | None, cancel: threading.Event | None = None) -> Answer:
+        """Push one ref if it still stands at `old` (None: it must not exist). No hook of the person's runs."""
+        lease = f"--force-with-lease={ref}:{old or ''}"
+        result = self._ask(
+            ["push", "--porcelain", "--no-verify", lease, self.name, f"{oid}:{ref}"], ASK_TIMEOUT_S, cancel
+        )
+        answer = _answer(self.name, result)
+        if answer.outcome == "unreachable":
+            raise UnreachableError(answer.words)
+        return answer
+
     def push(self, oid: str, ref: str, cancel: threading.Event | None = None) -> Answer:
         """Push one commit to one branch, never by force. The person's own pre-push hook runs."""
         command = ["push", "--porcelain", self.name, f"{oid}:{ref}"]

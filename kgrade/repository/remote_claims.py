@@ -1,0 +1,101 @@
+"""Claim refs of a remote, for everyone who shares it; what is known of them here is a copy.
+
+A push's own word is not the truth: after each one the remote is asked what the refs of that item are.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Mapping
+from typing import TypeVar
+
+from kgrade.repository.claims import CLAIMS
+from kgrade.repository.refs import RefMove, move_refs, read_refs
+from kgrade.repository.remote import Remote, UnreachableError
+from kgrade.repository.runner import Git, GitError
+
+QUIET_S = 60.0  # after the remote could not be reached, for which nobody waits for it again
+FRESH_S = 30.0  # for which the copy of all claims counts as new
+TRIES = 3
+T = TypeVar("T")
+
+
+class RemoteRefs:
+    """The claims at one remote. Every method may be called from any thread; they take turns.
+
+    Raises UnreachableError where the remote cannot be asked, at once for a minute after that, and GitError where it
+    refuses: a server's hook, or a person who may not write.
+    """
+
+    def __init__(self, git: Git, remote: Remote, *, steady: Callable[[], float] = time.monotonic) -> None:
+        self._git = git
+        self._remote = remote
+        self._steady = steady
+        self._copies = f"refs/kgrade/claims-of/{remote.name}/"
+        self._turn = threading.RLock()
+        self._quiet_until = float("-inf")
+        self._trouble = ""
+        self._fetched = float("-inf")
+
+    def read(self, prefix: str) -> Mapping[str, str]:
+        """The refs below `prefix` with their ids; fetched anew where the copy is older than half a minute."""
+        with self._turn:
+            if self._steady() - self._fetched > FRESH_S:
+                self.refresh()
+            return self._copy(prefix)
+
+    def refresh(self) -> None:
+        """Bring the copy of all claims up to date."""
+        with self._turn:
+            self._reach(lambda: self._remote.fetch_mirror(f"{CLAIMS}*", f"{self._copies}*"))
+            self._fetched = self._steady()
+
+    def move(self, ref: str, new: str, old: str | None) -> bool:
+        """Push the move; whether the remote then has `new` there. The copy holds what it has, either way."""
+        with self._turn:
+            for _ in range(TRIES):
+                answer = self._reach(lambda: self._remote.push_leased(new, ref, old))
+                there = self._looked(ref.rpartition("/")[0] + "/").get(ref)
+                if there == new:
+                    return True
+                if there != old:
+                    return False
+                if answer.outcome not in ("behind", "locked"):
+                    raise GitError(f"{self._remote.name} did not take a claim: {answer.words or 'it said nothing'}")
+            raise GitError(
+                f"{self._remote.name} keeps {ref} locked; ask a lead to look for {ref}.lock in that repository"
+            )
+
+    def look(self, folder: str) -> None:
+        """Bring the copy of what lies right below `folder` up to date."""
+        with self._turn:
+            self._looked(folder)
+
+    def _looked(self, folder: str) -> Mapping[str, str]:
+        """Ask for the refs right below `folder`, and copy them."""
+        there = self._reach(lambda: self._remote.tips(f"{folder}*"))
+        here = self._copy(folder)
+        changed = [name for name, oid in there.items() if here.get(name) != oid]
+        if changed:
+            refspecs = [f"+{name}:{self._copies}{name.removeprefix(CLAIMS)}" for name in changed]
+            self._reach(lambda: self._remote.fetch(refspecs))
+        gone = here.keys() - there.keys()
+        if gone:
+            moves = [RefMove(self._copies + name.removeprefix(CLAIMS), None, here[name]) for name in gone]
+            move_refs(self._git, moves, "kgrade: claims", durable=False)
+        return there
+
+    def _copy(self, prefix: str) -> dict[str, str]:
+        below = self._copies + prefix.removeprefix(CLAIMS)
+        found = read_refs(self._git, below.rstrip("/"))
+        return {CLAIMS + name.removeprefix(self._copies): oid for name, oid in found.items() if name.startswith(below)}
+
+    def _reach(self, ask: Callable[[], T]) -> T:
+        if self._steady() < self._quiet_until:
+            raise UnreachableError(self._trouble)
+        try:
+            return ask()
+        except UnreachableError as error:
+            self._quiet_until, self._trouble = self._steady() + QUIET_S, str(error)
+            raise

@@ -1,0 +1,137 @@
+"""Claims over a plain bare remote: one winner, the remote's word alone counts, and no network is only a note."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections import Counter
+from collections.abc import Callable
+
+import pytest
+
+from kgrade.records.slugs import ItemId
+from kgrade.repository.claims import Claims, TakenError
+from kgrade.repository.commits import Identity
+from kgrade.repository.remote import Remote, UnreachableError
+from kgrade.repository.remote_claims import QUIET_S, RemoteRefs
+from kgrade.repository.runner import Git, GitError
+from kgrade.repository.tree import TreeReader
+from tests.conftest import Repo
+
+S01 = ItemId("softmax", "s01")
+REF = "refs/kgrade/claims/softmax/s01/1"
+
+
+class Clock:
+    def __init__(self) -> None:
+        self.steady = 0.0
+
+
+@pytest.fixture
+def hub(make_repo: Callable[..., Repo], queue: Repo) -> Repo:
+    made = make_repo("hub", bare=True)
+    queue.git("push", "-q", str(made.path), "main")
+    return made
+
+
+def claims_of(repo: Repo, evaluator: str, clock: Clock | None = None, slots: int = 1) -> Claims:
+    clock = clock or Clock()
+    reader = TreeReader(Git.open(repo.path))
+    refs = RemoteRefs(reader.git, Remote(reader.git, "origin"), steady=lambda: clock.steady)
+    identity = Identity(evaluator.title(), f"{evaluator}@example.org")
+    return Claims(reader, refs, evaluator, identity, slots=slots, steady=lambda: clock.steady)
+
+
+def test_a_claim_is_seen_by_every_clone_and_moves_forward_only(make_repo: Callable[..., Repo], hub: Repo) -> None:
+    ada, bob = make_repo("ada", clone=hub), make_repo("bob", clone=hub)
+    hub.git("config", "receive.denyNonFastForwards", "true")
+    hub.git("config", "receive.denyDeletes", "true")
+    mine, theirs = claims_of(ada, "ada"), claims_of(bob, "bob")
+    claim = mine.acquire(S01)
+    assert hub.git("rev-parse", REF) == claim.oid
+    with pytest.raises(TakenError, match="taken by ada"):
+        theirs.acquire(S01)
+    mine.release(mine.renew(claim))
+    won = theirs.acquire(S01)
+    theirs.done(won)
+    states = hub.git("log", "--reverse", "--format=%(trailers:key=State,valueonly,separator=%x2C)", REF)
+    assert states.split() == ["held", "renewed", "released", "held", "done"]
+    with pytest.raises(TakenError, match="taken by bob"):
+        mine.acquire(S01)
+
+
+def test_one_evaluator_in_two_clones_has_one_slot(make_repo: Callable[..., Repo], hub: Repo) -> None:
+    here, there = make_repo("here", clone=hub), make_repo("there", clone=hub)
+    first = claims_of(here, "ada", slots=2).acquire(S01)
+    again = claims_of(there, "ada", slots=2).acquire(S01)
+    assert (again.slot, again.state) == (first.slot, "renewed")
+    assert claims_of(make_repo("bob", clone=hub), "bob", slots=2).acquire(S01).slot == 2
+
+
+RACER = """
+import sys
+from pathlib import Path
+from kgrade.records.slugs import ItemId
+from kgrade.repository.claims import Claims, TakenError
+from kgrade.repository.commits import Identity
+from kgrade.repository.remote import Remote
+from kgrade.repository.remote_claims import RemoteRefs
+from kgrade.repository.runner import Git
+from kgrade.repository.tree import TreeReader
+name, folder, slots = sys.argv[1], Path(sys.argv[2]), int(sys.argv[3])
+reader = TreeReader(Git.open(folder))
+claims = Claims(reader, RemoteRefs(reader.git, Remote(reader.git, "origin")), name, Identity(name, name), slots=slots)
+sys.stdin.readline()
+try:
+    print(claims.acquire(ItemId("softmax", "s01")).slot)
+except TakenError:
+    print("taken")
+reader.objects.close()
+"""
+
+
+@pytest.mark.parametrize("slots", [1, 2])
+def test_of_racers_one_wins_each_slot(make_repo: Callable[..., Repo], hub: Repo, slots: int) -> None:
+    clones = [make_repo(f"racer{number}", clone=hub) for number in range(5)]
+    racers = [
+        subprocess.Popen(
+            [sys.executable, "-c", RACER, f"racer{number}", str(clone.path), str(slots)],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+        for number, clone in enumerate(clones)
+    ]
+    for racer in racers:
+        racer.stdin.write("go\n")
+        racer.stdin.flush()
+    said = Counter(racer.communicate(timeout=120)[0].strip() for racer in racers)
+    assert said == {**{str(slot): 1 for slot in range(1, slots + 1)}, "taken": 5 - slots}
+
+
+def test_a_remote_that_is_gone_is_asked_once_and_then_left_alone_for_a_while(
+    make_repo: Callable[..., Repo], hub: Repo, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    clock, ada = Clock(), make_repo("ada", clone=hub)
+    claims = claims_of(ada, "ada", clock)
+    away = hub.path.with_name("away")
+    hub.path.rename(away)
+    with pytest.raises(UnreachableError, match="origin cannot be"):
+        claims.acquire(S01)
+    asked: list[str] = []
+    real = Git.run
+    monkeypatch.setattr(Git, "run", lambda self, a, **options: (asked.append(a[0]), real(self, a, **options))[1])
+    with pytest.raises(UnreachableError):
+        claims.acquire(S01)
+    assert not {"fetch", "push", "ls-remote"} & set(asked)
+    away.rename(hub.path)
+    clock.steady += QUIET_S
+    assert claims.acquire(S01).evaluator == "ada"
+
+
+def test_a_server_that_refuses_claims_says_so(make_repo: Callable[..., Repo], hub: Repo) -> None:
+    hook = hub.path / "hooks" / "pre-receive"
+    hook.write_text("#!/bin/sh\necho no claims here >&2\nexit 1\n")
+    hook.chmod(0o755)
+    with pytest.raises(GitError, match="did not take a claim: no claims here"):
+        claims_of(make_repo("ada", clone=hub), "ada").acquire(S01)
