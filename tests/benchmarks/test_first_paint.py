@@ -26,11 +26,11 @@ Trivial().run()
 """
 
 
-def until_shown(argv: list[str], text: str) -> float:
-    """Seconds from starting a program to `text` on its screen."""
+def until_shown(argv: list[str], text: bytes) -> float:
+    """Seconds from starting a program to `text` on its way to the screen."""
     before = time.perf_counter()
     with Terminal(argv, env=environment(), cwd=ROOT) as terminal:
-        terminal.wait_for(text, limit=120)
+        terminal.wait_for_sent(text, limit=120)
         return time.perf_counter() - before
 
 
@@ -41,8 +41,8 @@ def test_a_submission_is_on_screen(
     queue = queue_of(submissions)
     _review_first_task(queue)
     pairs = interleaved(
-        lambda: until_shown(argv_of(queue), "verdict: -"),
-        lambda: until_shown([sys.executable, "-c", TRIVIAL], "here it is"),
+        lambda: until_shown(argv_of(queue), b"verdict: "),
+        lambda: until_shown([sys.executable, "-c", TRIVIAL], b"here it is"),
     )
     keep(compared(f"first paint of a submission, {submissions:,} in the queue", pairs, 1.6))
 
