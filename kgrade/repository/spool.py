@@ -8,6 +8,7 @@ import subprocess
 import tempfile
 import threading
 import time
+import weakref
 from collections.abc import Sequence
 from typing import IO, Final
 
@@ -69,21 +70,9 @@ class Spool:
         with self._changed:
             if self._file is None:
                 self._file = tempfile.TemporaryFile()  # noqa: SIM115 - read as long as somebody looks
-                threading.Thread(target=self._fetch, name="spool", daemon=True).start()
+                arguments = (weakref.ref(self), self._git, self._oid)
+                threading.Thread(target=_fetch, args=arguments, name="spool", daemon=True).start()
                 self._changed.wait_for(lambda: self._ended or self._there > 0, _FIRST_S)
-
-    def _fetch(self) -> None:
-        # A full disk or a repository that went away ends it early, which `fault` says.
-        with contextlib.suppress(OSError, GitError):
-            child = self._git.start(["cat-file", "blob", self._oid], stdin=False, stderr=subprocess.DEVNULL)
-            assert child.stdout is not None
-            with child, child.stdout as source:
-                while chunk := source.read(_CHUNK):
-                    self._take(chunk)
-                    time.sleep(0)  # whoever presses keys comes first
-        with self._changed:
-            self._ended = True
-            self._changed.notify_all()
 
     def _take(self, chunk: bytes) -> None:
         assert self._file is not None
@@ -97,3 +86,30 @@ class Spool:
             self._before += counts
             self._there += len(chunk)
             self._changed.notify_all()
+
+    def _end(self) -> None:
+        with self._changed:
+            self._ended = True
+            self._changed.notify_all()
+
+
+def _fetch(wanted: weakref.ref[Spool], git: Git, oid: str) -> None:
+    """Bring the blob into its spool, as long as somebody holds that."""
+    # A full disk or a repository that went away ends it early, which `fault` says.
+    with contextlib.suppress(OSError, GitError):
+        child = git.start(["cat-file", "blob", oid], stdin=False, stderr=subprocess.DEVNULL)
+        assert child.stdout is not None
+        with child, child.stdout as source:
+            while (chunk := source.read(_CHUNK)) and _handed_over(wanted, chunk):
+                time.sleep(0)  # whoever presses keys comes first
+            child.kill()
+    spool = wanted()
+    if spool is not None:
+        spool._end()
+
+
+def _handed_over(wanted: weakref.ref[Spool], chunk: bytes) -> bool:
+    spool = wanted()
+    if spool is not None:
+        spool._take(chunk)
+    return spool is not None
