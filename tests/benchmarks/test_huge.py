@@ -118,9 +118,9 @@ def resident_mb(pid: int) -> float:
 
 
 def go_on(terminal: Terminal, items: int) -> None:
-    """Open so many items, one after the other and back again."""
+    """Open so many items, one after the other and then back again."""
     for number in range(items):
-        terminal.send(">" if number // 30 % 2 == 0 else "<")
+        terminal.send(">" if 2 * number < items else "<")
         terminal.wait_for_bytes()
         terminal.settle(quiet=0.03)
 
