@@ -23,13 +23,15 @@ NOTHING_TO_SAY: Final = Glance()
 class Pane:
     """One kind of evidence about one item. `split` is the same side by side, for 150 columns and more.
 
-    `bases` makes the pane against each thing that it can be compared with, by name; the first is this pane.
+    `bases` makes the pane against each thing that it can be compared with, by name; the first is shown at first.
+    `blanks` makes it with differences in blanks left out, or with them again.
     """
 
     lines: Lines
     glance: Glance = NOTHING_TO_SAY
     split: Lines | None = None
     bases: Mapping[str, Callable[[], Pane]] = field(default_factory=dict)
+    blanks: Callable[[], Pane] | None = None
 
 
 class Tab(NamedTuple):

@@ -6,11 +6,13 @@ import os
 import stat
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from kgrade.records.grade import GateAnswer, Score
 from kgrade.tui.keys import KeyTable
-from tests.tui.paper_desk import PaperDesk
+from kgrade.tui.panes import source
+from tests.tui.paper_desk import MAKERS, PaperDesk, item
 from tests.tui.stages import Play, play
 
 SCORED = "33333333"
@@ -94,6 +96,17 @@ def test_a_line_note_is_anchored_to_its_lines() -> None:
         assert "a note needs a line" in on.message
 
     play(scene)
+
+
+def test_enter_in_the_list_of_files_goes_to_the_file() -> None:
+    files = {"kernel.py": b"a\n" * 40, "more/launch.py": b"c\n"}
+    two = msgspec.structs.replace(item("s01"), solution=files)
+
+    async def scene(on: Play) -> None:
+        await on.press("sjj\r")
+        assert "> solution/more/launch.py  1 line" in on.text
+
+    play(scene, makers={**MAKERS, "source": lambda item, sheet: source.pane(two, sheet)})
 
 
 def test_a_gate_that_the_evidence_suggests_is_confirmed_then_denied_then_left_open() -> None:

@@ -8,6 +8,7 @@ import msgspec
 import pytest
 
 from kgrade.desk import Desk
+from kgrade.desk.anchors import lines_sha256
 from kgrade.desk.item import EvidenceFile
 from kgrade.records.grade import FindingAnswer
 from kgrade.repository.index_rows import GradeRow
@@ -193,3 +194,30 @@ def test_the_grade_saved_last_stands_first(desk: Desk) -> None:
     assert listing.items == [places[1].row.id, places[2].row.id, places[0].row.id]
     assert "Pushed" in listing.lines[0].text
     assert not any(my_grades_listing(places, "bob", lambda item: "Pushed").items)
+
+
+def test_a_note_on_the_old_side_is_anchored_to_the_base_that_is_shown(desk: Desk) -> None:
+    async def scene(on: Play) -> None:
+        await on.press("Q/softmax/s02\r\rd/exp(x) \r")
+        await on.press("mthis was the better one\r")
+        note = on.app.page._scoring.sitting.sheet.comments["1"]  # type: ignore[union-attr]
+        assert (note.path, note.lines, note.side) == ("solution/kernel.py", (5, 5), "old")
+        old = on.app.page._scoring.sitting.item.bases["previous"]["kernel.py"].decode().split("\n")  # type: ignore[union-attr]
+        assert note.text_sha256 == lines_sha256(old[4:5])
+        await on.press("B")
+        assert "this was the better one" not in on.text
+
+    at(desk, scene, size=(100, 30))
+
+
+def test_differences_in_blanks_are_left_out_and_shown_again(desk: Desk) -> None:
+    async def scene(on: Play) -> None:
+        await on.press("Q/softmax/s02\r\rdW")
+        assert on.message == "differences in blanks are left out"
+        assert "differences in blanks left out" in on.text
+        await on.press("3")
+        assert "differences in blanks left out" in on.text
+        await on.press("WsW")
+        assert on.message == "this pane compares nothing"
+
+    at(desk, scene)

@@ -139,7 +139,7 @@ class GradingPage:
             return self._notes.why_no_note()
         if action == "editor.place":
             return self._notes.why_no_place()
-        if action == "finding":
+        if action == "finding" and not self._leads_on():
             return Findings(self._stage, self._scoring, lambda: self._panes.open).why_not()
         if action == "snippet":
             return self._scoring.why_no_snippet()
@@ -187,6 +187,7 @@ class GradingPage:
             "mark.previous-anywhere": lambda key: self._mark_anywhere(-1),
             "split": lambda key: stage.say(panes.toggle_split() or ""),
             "wrap": lambda key: stage.say("long lines are wrapped" if view.toggle_wrap() else "long lines are cut"),
+            "blanks": lambda key: stage.say(panes.toggle_blanks()),
             "base": lambda key: stage.say(panes.next_base()),
             "zoom": lambda key: stage.zoom(),
             "strip.larger": lambda key: stage.enlarge_strip(1),
@@ -204,7 +205,7 @@ class GradingPage:
             "note": lambda key: notes.note(),
             "snippet": lambda key: scoring.snippet(),
             "gates": lambda key: scoring.gates(),
-            "finding": lambda key: Findings(stage, scoring, lambda: panes.open).judge(),
+            "finding": lambda key: self._enter(scoring),
             "verdict": lambda key: scoring.verdict(),
             "feedback": lambda key: scoring.feedback(),
             "editor.text": lambda key: scoring.comment_outside(),
@@ -245,6 +246,18 @@ class GradingPage:
     def _fold(self) -> None:
         if not self._stage.view.toggle_fold():
             self._stage.say("nothing is folded here")
+
+    def _leads_on(self) -> bool:
+        row = self._stage.view.row
+        return row is not None and row.to is not None
+
+    def _enter(self, scoring: Scoring) -> None:
+        """Go where the line leads, or judge the finding on it."""
+        view = self._stage.view
+        if view.row is not None and view.row.to is not None:
+            view.go_to(view.position.opened.shown_at(view.row.to))
+        else:
+            Findings(self._stage, scoring, lambda: self._panes.open).judge()
 
     def _mark_anywhere(self, step: int) -> None:
         if not self._panes.next_mark(step):
