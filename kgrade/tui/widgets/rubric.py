@@ -44,6 +44,9 @@ class RubricView:
     gates: tuple[GateState, ...] = ()
     verdict: str = ""
     total: str = ""
+    said: tuple[str, ...] = ()
+    """What else stands in the sheet, such as feedback."""
+
     hint: str = "digits  J K"
 
 
@@ -158,7 +161,8 @@ def _summary(view: RubricView) -> list[Span]:
         spans.append(Span(f"{gate.id}{gate.sign if gate.sign == '?' else ''} ", "bad" if gate.sign == "x" else "warn"))
     verdict = view.verdict or "-"
     spans += [Span("  verdict: ", "dim"), Span(verdict, "strong"), Span("   total so far ", "dim")]
-    return [*spans, Span(view.total or "-")]
+    spans.append(Span(view.total or "-"))
+    return [*spans, *(Span(f"   {', '.join(view.said)}", "note") for _ in view.said[:1])]
 
 
 def _first_line(text: str) -> str:
