@@ -111,9 +111,7 @@ def taken(size: tuple[int, int], theme: Theme) -> dict[str, Screen]:
     try:
         with (
             mock.patch.dict(os.environ, {"TZ": "UTC"}),
-            mock.patch(
-                "kgrade.tui.screens.grading.time", SimpleNamespace(monotonic=lambda: 0.0, strftime=lambda form: CLOCK)
-            ),
+            mock.patch("kgrade.tui.screens.grading.time", clock),
         ):
             time.tzset()
             play(walk, size=size, desk=SnapshotDesk(("s01", "s02")), makers=MAKERS)

@@ -407,7 +407,7 @@ def test_what_only_a_person_can_settle_is_said_and_listed() -> None:
         assert on.message == "nothing is to be settled"
         desk.alarms = ["origin/main was rewritten: 2 of your commits left it"]
         await on.press("3")
-        assert "! branch rewritten  Draft" in on.lines[0]
+        assert "! branch rewritten (T)  Draft" in on.lines[0]
         await on.press("T")
         assert "go on from the branch as it is at the remote now" in on.text
         await on.press("\r")

@@ -28,13 +28,16 @@ class Settling:
         self._again: Timer | None = None
 
     def alarm(self, sitting: Sitting | None) -> str:
-        """What the status line says there is to settle, in two words; cheap enough for every edit."""
+        """What the status line says there is to settle, and the key for it; cheap enough for every edit."""
         standing = self._desk.last_standing
         if self._desk.alarms:
-            return "branch rewritten"
-        if standing is not None and standing.trouble == "collision":
-            return "two versions"
-        return "only reading" if sitting is not None and sitting.read_only else ""
+            said = "branch rewritten"
+        elif standing is not None and standing.trouble == "collision":
+            said = "two versions"
+        else:
+            said = "only reading" if sitting is not None and sitting.read_only else ""
+        keys = self._stage.dispatcher.table.of("settle").keys
+        return f"{said} ({keys[0]})" if said and keys else said
 
     def why_not(self, sitting: Sitting | None) -> str | None:
         """Why there is nothing to settle."""
