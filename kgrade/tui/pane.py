@@ -35,20 +35,24 @@ class Pane:
 
 
 class Tab(NamedTuple):
-    """A pane's place in the tab line; the action that opens it is ``pane.<id>`` in the key table."""
+    """A pane's place in the tab line; the action that opens it is ``pane.<id>`` in the key table.
+
+    `short` stands for the title where there is little room.
+    """
 
     id: str
     title: str
+    short: str
 
 
 TABS: Final = (
-    Tab("task", "task"),
-    Tab("diff", "diff"),
-    Tab("source", "source"),
-    Tab("build", "build"),
-    Tab("tests", "tests"),
-    Tab("performance", "perf"),
-    Tab("profile", "profile"),
-    Tab("findings", "find"),
-    Tab("history", "log"),
+    Tab("task", "task", "task"),
+    Tab("diff", "diff", "diff"),
+    Tab("source", "source", "src"),
+    Tab("build", "build", "build"),
+    Tab("tests", "tests", "test"),
+    Tab("performance", "perf", "perf"),
+    Tab("profile", "profile", "prof"),
+    Tab("findings", "find", "find"),
+    Tab("history", "log", "log"),
 )

@@ -128,6 +128,7 @@ class PaneSet:
                 tab.title,
                 self._pane(tab.id).glance,
                 tab.id == self.open,
+                tab.short,
             )
             for tab in TABS
         )
