@@ -28,7 +28,7 @@ from kgrade.repository.claims import Claims, LocalRefs, TakenError
 from kgrade.repository.commits import Identity
 from kgrade.repository.drafts import DraftError, Drafts, state_folder
 from kgrade.repository.history import newest_first, touched_last, touches
-from kgrade.repository.index import GradeRow, ItemRow
+from kgrade.repository.index_rows import GradeRow, ItemRow
 from kgrade.repository.opening import git_identity, open_queue, signature
 from kgrade.repository.order import EmptyQueue, Place
 from kgrade.repository.runner import Git, GitError

@@ -10,7 +10,7 @@ from kgrade.desk.item import GradeEntry, HistoryEntry, Item
 from kgrade.records.evidence import Stage
 from kgrade.records.grade import About, Grade, Score, SheetRef, Times
 from kgrade.records.slugs import ItemId
-from kgrade.repository.index import EvidenceRow, GradeRow, ItemRow
+from kgrade.repository.index_rows import EvidenceRow, GradeRow, ItemRow
 from kgrade.repository.order import Place
 from kgrade.tui.panes import panes
 from kgrade.tui.screens.panes import PaneMaker
