@@ -55,8 +55,10 @@ def _run(desk: Desk, colours: Colours) -> int:
     if colours != "auto":
         choose_colours(colours)  # before Textual is imported, which reads the number once
     from kgrade.tui.app import KgradeApp
+    from kgrade.tui.palette import choose_theme
     from kgrade.tui.panes import panes
 
+    choose_theme(desk.config.theme)
     return KgradeApp(desk, panes(desk.history), table=table).run(mouse=desk.config.mouse) or 0
 
 

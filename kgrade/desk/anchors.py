@@ -35,9 +35,14 @@ def text_lines(data: bytes) -> list[str]:
     return data.decode("utf-8", "surrogateescape").split("\n")
 
 
-def find_again(notes: Sequence[LineNote], files: Mapping[str, bytes]) -> list[OldNote]:
-    """Seek each of `notes` in `files` (by the paths that notes use, such as `solution/kernel.py`)."""
-    return [_find(note, files) for note in notes]
+def find_again(
+    notes: Sequence[LineNote], files: Mapping[str, bytes], old_files: Mapping[str, bytes] | None = None
+) -> list[OldNote]:
+    """Seek each of `notes` in `files`, those on the old side in `old_files`, by the paths that notes use.
+
+    Such as `solution/kernel.py` for what was handed in, and `start/kernel.py` for what it began with.
+    """
+    return [_find(note, files if note.side == "new" else old_files or {}) for note in notes]
 
 
 def _find(note: LineNote, files: Mapping[str, bytes]) -> OldNote:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import contextlib
 import threading
+from collections import Counter
 from pathlib import Path
+from typing import Final
 
 import msgspec
 
@@ -25,7 +27,8 @@ from kgrade.repository import order
 from kgrade.repository.claims import Claims, LocalRefs, TakenError
 from kgrade.repository.commits import Identity
 from kgrade.repository.drafts import DraftError, Drafts, state_folder
-from kgrade.repository.history import touched_last, touches
+from kgrade.repository.history import newest_first, touched_last, touches
+from kgrade.repository.index_rows import GradeRow, ItemRow
 from kgrade.repository.opening import git_identity, open_queue, signature
 from kgrade.repository.order import EmptyQueue, Place
 from kgrade.repository.remote import Remote
@@ -33,6 +36,9 @@ from kgrade.repository.remote_claims import RemoteRefs
 from kgrade.repository.runner import Git, GitError
 from kgrade.repository.sync import EVIDENCE, Standing
 from kgrade.repository.tree import Snapshot, TreeReader
+
+_MOST_EQUALS: Final = 1000
+"""Grades saved within one second whose order is sought in history: more would not fit one command."""
 
 
 class Desk:
@@ -124,6 +130,26 @@ class Desk:
                     lost[found] = ", ".join(map(self._claiming.told, taken.holders)) or str(taken)
                 else:
                     return found
+
+    def my_grades(self) -> list[tuple[ItemRow, GradeRow]]:
+        """My grades that can be read, the one saved last first; times are whole seconds, so history parts equals."""
+        mine = [
+            (row, grade)
+            for row in self._listing.rows()
+            for grade in row.grades
+            if grade.evaluator == self.evaluator and grade.fault is None
+        ]
+        often = Counter(grade.saved for _, grade in mine)
+        equals = [row.id.grade_path(self.evaluator) for row, grade in mine if often[grade.saved] > 1]
+        head = self._sources.grades.head()
+        later = newest_first(self.git, head, equals[:_MOST_EQUALS]) if head and equals else []
+        rank = {path: -number for number, path in enumerate(later, 1)}
+        unranked = -len(later) - 1
+        return sorted(
+            mine,
+            key=lambda one: (one[1].saved, rank.get(one[0].id.grade_path(self.evaluator), unranked)),
+            reverse=True,
+        )
 
     def neighbour(self, item: ItemId, step: int) -> ItemId | None:
         """The item `step` places away in order, whatever its state but faulty; None past the ends."""

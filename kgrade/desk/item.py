@@ -137,7 +137,7 @@ def load_item(
         evidence=evidence,
         grades=[entry for entry in grades if not blind or own_stands or entry.evaluator == evaluator],
         previous=previous,
-        notes_before=find_again(previous.comments, _under_solution(solution)) if previous else [],
+        notes_before=find_again(previous.comments, _under_solution(solution), files) if previous else [],
         suggestions=suggested_gates(rubric, task, fresh, missing),
         faults=faults,
     )

@@ -46,3 +46,11 @@ def touched_last(git: Git, commit: str, paths: Sequence[str]) -> str | None:
     command = ["log", "--max-count=1", "-z", "--name-only", "--no-renames", "--format="]
     names = git.run([*command, commit, "--", *paths]).stdout.decode("utf-8", "replace").split("\0")
     return next((name for name in (name.strip("\n") for name in names) if name in paths), None)
+
+
+def newest_first(git: Git, commit: str, paths: Sequence[str]) -> list[str]:
+    """Those of `paths` that `commit`'s history changed, the one that was changed last first."""
+    command = ["log", "-z", "--name-only", "--no-renames", "--format="]
+    names = git.run([*command, commit, "--", *paths]).stdout.decode("utf-8", "replace").split("\0")
+    wanted = set(paths)
+    return list(dict.fromkeys(name for name in (name.strip("\n") for name in names) if name in wanted))

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Protocol
+
+from textual.fuzzy import Matcher
 
 from kgrade.tui.dispatcher import Dispatcher
 from kgrade.tui.keys import Context
@@ -109,7 +112,10 @@ class Option:
 
 
 class PickContext:
-    """A list in the evidence's place; `chosen` gets the id. It closes on a choice unless `stays`."""
+    """A list in the evidence's place, the cursor on number `first`; `chosen` gets the id.
+
+    It closes on a choice unless `stays`.
+    """
 
     context: Context = "pick"
 
@@ -122,6 +128,7 @@ class PickContext:
         *,
         stays: bool = False,
         anyway: Callable[[], None] | None = None,
+        first: int = 0,
     ) -> None:
         self._surface = surface
         self._anyway = anyway
@@ -130,7 +137,7 @@ class PickContext:
         self._chosen = chosen
         self._stays = stays
         self._before: Position = surface.view.position
-        self._draw(1)
+        self._draw(1 + first)
         surface.say(title)
         surface.dispatcher.open(self)
 
@@ -182,6 +189,82 @@ class PickContext:
             rows.append(Row((*spans, Span(f"  {option.detail}", "dim")) if option.detail else tuple(spans)))
         self._surface.view.show(Rows(rows))
         self._surface.view.go_to(cursor)
+
+
+class FindContext:
+    """A list that shrinks to what fits the letters typed; Enter gives the id of the one under the cursor to `chosen`.
+
+    A number alone brings the option of that number to the top.
+    """
+
+    context: Context = "text"
+
+    def __init__(self, surface: Surface, title: str, options: Sequence[Option], chosen: Callable[[str], None]) -> None:
+        self._surface = surface
+        self._title = title
+        self._options = options
+        self._chosen = chosen
+        self._entry = TextEntry("find")
+        self._before: Position = surface.view.position
+        surface.dispatcher.open(self)
+        self._draw()
+
+    def why_not(self, action: str) -> str | None:
+        """All but what long texts need."""
+        return "not here: this only finds" if action in ("text.complete", "text.editor") else None
+
+    def perform(self, action: str, key: str) -> None:
+        """Move in the list, choose from it, change the letters, or give up."""
+        view = self._surface.view
+        if action in ("text.next", "text.previous"):
+            step = 1 if action == "text.next" else -1
+            view.go_to(min(max(1, view.position.cursor + step), len(self._found())))
+        elif action == "text.accept":
+            found = self._found()
+            if found:
+                chosen = found[max(0, view.position.cursor - 1)][1]
+                self._close()
+                self._chosen(chosen.id)
+            else:
+                self._surface.say(f"nothing fits {self._entry.text!r}", "warn")
+        elif action == "text.cancel":
+            self._close()
+        else:
+            self._entry.edit(action)
+            self._draw()
+
+    def typed(self, text: str) -> None:
+        """Find with more letters."""
+        self._entry.typed(" ".join(text.split("\n")))
+        self._draw()
+
+    def _found(self) -> list[tuple[int, Option]]:
+        """The options that fit, the best first, with their numbers."""
+        wanted = self._entry.text.strip()
+        numbered = list(enumerate(self._options, 1))
+        if not wanted:
+            return numbered
+        matcher = Matcher(wanted)
+        scored = [(matcher.match(option.text), number, option) for number, option in numbered]
+        scored += [(math.inf, number, option) for number, option in numbered if wanted == str(number)]
+        best: dict[int, tuple[float, Option]] = {}
+        for score, number, option in scored:
+            if score > best.get(number, (0.0, option))[0]:
+                best[number] = (score, option)
+        return [(number, option) for number, (_, option) in sorted(best.items(), key=lambda one: -one[1][0])]
+
+    def _draw(self) -> None:
+        found = self._found()
+        rows = [Row((Span(f"{self._title}, {len(found)} of {len(self._options)}", "heading"),))]
+        rows += [Row((Span(f"{number:2} ", "key"), Span(option.text))) for number, option in found]
+        self._surface.view.show(Rows(rows))
+        self._surface.view.go_to(1)
+        self._surface.show_entry(self._entry)
+
+    def _close(self) -> None:
+        self._surface.show_entry(None)
+        self._surface.view.resume(self._before)
+        self._surface.dispatcher.close(self)
 
 
 class QuestionContext:

@@ -39,7 +39,8 @@ class Row:
     `gutter` (line numbers) stands still when the text moves sideways and goes on narrow screens; `aside`
     stands at the right edge. `base` is the style of the whole row. `mark` says what `]` and `[` find here: a
     hunk, an error, a failed case, a finding. `sign` is one character that is always shown, such as ``m`` for
-    a note. `fold` holds the rows that `o` opens below this one. `beside` is the right half of a split row.
+    a note. `fold` holds the rows that `o` opens below this one. `beside` is the right half of a split row. `to` is
+    the number of the row that Enter goes to from here, in the same lines.
     """
 
     spans: tuple[Span, ...] = ()
@@ -51,6 +52,7 @@ class Row:
     sign: str = ""
     fold: Lines | None = None
     beside: Row | None = None
+    to: int | None = None
 
     @property
     def text(self) -> str:

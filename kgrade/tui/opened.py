@@ -43,6 +43,10 @@ class Opened:
             index -= len(inner)
         return index
 
+    def shown_at(self, own: int) -> int:
+        """The row at which row `own` of the lines themselves stands, with the folds above it that are open."""
+        return own + sum(len(inner) for at, inner in self._inner.items() if at < own)
+
     def next_mark(self, index: int) -> int | None:
         """The first row after `index` with a mark."""
         marks = self.marks

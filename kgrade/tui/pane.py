@@ -23,30 +23,36 @@ NOTHING_TO_SAY: Final = Glance()
 class Pane:
     """One kind of evidence about one item. `split` is the same side by side, for 150 columns and more.
 
-    `bases` makes the pane against each thing that it can be compared with, by name; the first is this pane.
+    `bases` makes the pane against each thing that it can be compared with, by name; the first is shown at first.
+    `blanks` makes it with differences in blanks left out, or with them again.
     """
 
     lines: Lines
     glance: Glance = NOTHING_TO_SAY
     split: Lines | None = None
     bases: Mapping[str, Callable[[], Pane]] = field(default_factory=dict)
+    blanks: Callable[[], Pane] | None = None
 
 
 class Tab(NamedTuple):
-    """A pane's place in the tab line; the action that opens it is ``pane.<id>`` in the key table."""
+    """A pane's place in the tab line; the action that opens it is ``pane.<id>`` in the key table.
+
+    `short` stands for the title where there is little room.
+    """
 
     id: str
     title: str
+    short: str
 
 
 TABS: Final = (
-    Tab("task", "task"),
-    Tab("diff", "diff"),
-    Tab("source", "source"),
-    Tab("build", "build"),
-    Tab("tests", "tests"),
-    Tab("performance", "perf"),
-    Tab("profile", "profile"),
-    Tab("findings", "find"),
-    Tab("history", "log"),
+    Tab("task", "task", "task"),
+    Tab("diff", "diff", "diff"),
+    Tab("source", "source", "src"),
+    Tab("build", "build", "build"),
+    Tab("tests", "tests", "test"),
+    Tab("performance", "perf", "perf"),
+    Tab("profile", "profile", "prof"),
+    Tab("findings", "find", "find"),
+    Tab("history", "log", "log"),
 )

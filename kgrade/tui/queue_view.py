@@ -25,6 +25,7 @@ _STATES: Final[Mapping[State, tuple[int, str]]] = {
 }
 _SIGNS: Final = {"passed": "✓", "failed": "✗", "flagged": "!", "error": "!", "not-run": "—"}
 _WORST_FIRST: Final = ("failed", "error", "flagged", "passed", "not-run")
+_NARROWEST: Final = 12
 _STAGES: Final = (("build", "b"), ("check", "t"), ("time", "p"))
 
 
@@ -43,29 +44,38 @@ def queue_listing(places: Sequence[Place], evaluator: str, wanted: str = "", sor
             message("The queue holds no items.", "Add a task under queue/, or see: kgrade check"), [None] * 2
         )
     tasks = {place.row.id.task: place.row for place in places if place.row.id.submission is None}
-    texts = [(place, queue_row(place, tasks.get(place.row.id.task, place.row), evaluator)) for place in places]
+    widest = max(_NARROWEST, *(len(str(place.row.id)) for place in places))
+    texts = [(place, queue_row(place, tasks.get(place.row.id.task, place.row), evaluator, widest)) for place in places]
     kept = [(place, shown) for place, shown in texts if wanted.lower() in shown.text.lower()]
     kept.sort(key=lambda pair: _sort_key(pair[0], evaluator, sort))
     if not kept:
-        return Listing(message(f"No item holds {wanted!r}.", "/ with an empty text shows all again"), [None] * 2)
+        return _no_such(wanted)
     return Listing(Rows([shown for _, shown in kept]), [place.row.id for place, _ in kept])
 
 
-def queue_row(place: Place, task: ItemRow, evaluator: str) -> Row:
-    """One item: state, id, language, evidence at a glance, my verdict and total; its faults fold out."""
+def queue_row(place: Place, task: ItemRow, evaluator: str, widest: int = 29) -> Row:
+    """One item: state, id, evidence at a glance, my verdict and total or why it is so, what it is; faults fold out.
+
+    `widest` is the number of columns of the longest id.
+    """
     item, (_, style) = place.row, _STATES[place.state]
     mine = own_grade(item, evaluator)
-    name = f"{item.id}" if item.id.submission else f"{item.id} (review)"
-    result = f"{mine.verdict or '-'} {'-' if mine.total is None else f'{mine.total:g}'}" if mine else ""
+    total = f"{'-' if mine.total is None else f'{mine.total:g}'}" if mine else ""
+    result = f"{mine.verdict or '-':<7} {total:>5}" if mine else ""
+    kind = task.type if item.id.submission else "task review"
     spans = [
         Span(f"{place.state:<9}", style),
-        Span(f"{name:<29} "),
-        Span(f"{task.language:<7} ", "dim"),
-        Span(f"{glance(item):<9}"),
-        Span(result or place.why.split("\n")[0], "" if result else "dim"),
+        Span(f"{item.id!s:<{widest}}  "),
+        Span(f"{glance(item):<10}"),
+        *([Span(f"{place.why.split(chr(10))[0]}  ", style)] if place.why and not result else [Span(f"{result:<14}")]),
+        Span(f"{kind:<13}{task.language:<8}{','.join(task.targets)}", "dim"),
     ]
     faults = Rows([row(f"    {fault}", "bad") for fault in item.faults]) if item.faults else None
     return Row(spans=tuple(spans), fold=faults)
+
+
+def _no_such(wanted: str) -> Listing:
+    return Listing(message(f"No item holds {wanted!r}.", "/ with an empty text shows all again"), [None] * 2)
 
 
 def glance(item: ItemRow) -> str:
@@ -85,20 +95,23 @@ def own_grade(item: ItemRow, evaluator: str) -> GradeRow | None:
 
 
 def my_grades_listing(
-    places: Sequence[Place], evaluator: str, standing: Callable[[ItemId], str], wanted: str = ""
+    grades: Sequence[tuple[ItemRow, GradeRow]], standing: Callable[[ItemId], str], wanted: str = ""
 ) -> Listing:
-    """What I graded, saved last first; `standing` says how far a grade has come and is asked for what is seen."""
-    mine = [(place.row, grade) for place in places if (grade := own_grade(place.row, evaluator)) is not None]
-    mine = [(item, grade) for item, grade in mine if wanted.lower() in f"{item.id} {grade.verdict}".lower()]
-    mine.sort(key=lambda pair: pair[1].saved, reverse=True)
-    if not mine:
+    """What I graded, in the order given; `standing` says how far a grade has come and is asked for what is seen."""
+    mine = [(item, grade) for item, grade in grades if wanted.lower() in f"{item.id} {grade.verdict}".lower()]
+    if not grades:
         empty = message("You have graded nothing here yet.", "q goes back; S saves a grade and opens the next item")
         return Listing(empty, [None] * 2)
+    if not mine:
+        return _no_such(wanted)
+    widest = max(_NARROWEST, *(len(str(item.id)) for item, _ in mine))
 
     def make(number: int) -> Row:
         item, grade = mine[number]
         total = "-" if grade.total is None else f"{grade.total:g}"
-        return row(f"{_when(grade.saved):<17}{item.id!s:<29} {grade.verdict or '-':<8}{total:>6}  {standing(item.id)}")
+        return row(
+            f"{_when(grade.saved):<18}{item.id!s:<{widest}}  {grade.verdict or '-':<8}{total:>6}  {standing(item.id)}"
+        )
 
     return Listing(LazyRows(len(mine), make), [item.id for item, _ in mine])
 

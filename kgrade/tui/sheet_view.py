@@ -9,9 +9,9 @@ from kgrade.tui.widgets.rubric import CriterionLine, GateState, RubricView
 from kgrade.tui.widgets.status import Status
 
 
-def status_of(sitting: Sitting, progress: Progress, clock: str) -> Status:
-    """The first line for the open item."""
-    item = sitting.item
+def status_of(sitting: Sitting, progress: Progress, clock: str, *, idle: bool = False, alarm: str = "") -> Status:
+    """The first line for the open item; `idle` while nobody works on it, `alarm` says what is to be settled."""
+    item, minutes = sitting.item, int(sitting.active_s) // 60
     return Status(
         item=str(item.id),
         kind=item.task.type if item.submission else "task review",
@@ -20,6 +20,8 @@ def status_of(sitting: Sitting, progress: Progress, clock: str) -> Status:
         position=min(progress.graded + 1, progress.total),
         count=progress.total,
         today=progress.today,
+        worked=f"{minutes} min{', paused' if idle else ''}" if minutes else "",
+        alarm=alarm,
         state=sitting.status,
         clock=clock,
     )
@@ -43,6 +45,15 @@ def rubric_view(sitting: Sitting, focus: int) -> RubricView:
         gates=tuple(GateState(gate.id, gate_sign(sitting, gate.id)) for gate in item.rubric.gates),
         verdict=sheet.verdict or "",
         total="" if result.total is None else f"{result.total:.1f}",
+        said=tuple(
+            word
+            for word, text in (
+                ("flagged", sheet.flagged),
+                ("feedback", sheet.feedback),
+                ("own note", sheet.private_note),
+            )
+            if text
+        ),
     )
 
 

@@ -9,6 +9,7 @@ from typing import Any, Literal
 from kgrade.desk.item import Item
 from kgrade.desk.people import DeskError, Moved
 from kgrade.desk.sheet import Edits, Field, Sheet, told
+from kgrade.desk.versions import Versions
 from kgrade.records import codec, scoring
 from kgrade.records.grade import About, SheetRef
 from kgrade.records.rubric import Rubric
@@ -16,6 +17,7 @@ from kgrade.records.slugs import ItemId
 from kgrade.records.submission import Submission
 from kgrade.records.task import Task
 from kgrade.repository.order import EmptyQueue
+from kgrade.repository.sync import Standing
 from kgrade.tui.highlight import file_rows
 from kgrade.tui.lines import Row, Rows, Span, message
 from kgrade.tui.pane import TABS, Glance, Pane
@@ -86,6 +88,7 @@ class PaperSitting:
         self.status_note = ""
         self.active_s = 0.0
         self.closed = False
+        self.read_only: str | None = None
         self._desk = desk
         self._edits = Edits(Sheet(), lambda event: None)
 
@@ -128,6 +131,10 @@ class PaperDesk:
         self.refuses = ""
         self.moved: list[str] = []
         self.notes: list[str] = []
+        self.read_only: str | None = None
+        self.alarms: list[str] = []
+        self.last_standing: Standing | None = None
+        self.synced = 0
 
     def next(self, after: ItemId | None = None) -> ItemId | EmptyQueue:
         start = self.ids.index(after) + 1 if after else 0
@@ -156,7 +163,14 @@ class PaperDesk:
         return ("Committed" if item in self.saved else "Untouched"), ""
 
     def sync(self) -> None:
+        self.synced += 1
+
+    def versions(self, item: ItemId) -> Versions | None:
         return None
+
+    def accept_rewrite(self) -> list[str]:
+        self.alarms = []
+        return ["your grade of scan/s01 is not in the rewritten branch"]
 
     def take_back(self) -> PaperSitting | None:
         if not self.saved:
@@ -164,7 +178,7 @@ class PaperDesk:
         item, _ = self.saved.popitem()
         return self.sit(item)
 
-    def sit(self, id: ItemId) -> PaperSitting:
+    def sit(self, id: ItemId, *, take_over: bool = False) -> PaperSitting:
         sitting = PaperSitting(self, id.submission or "")
         self.sittings.append(sitting)
         return sitting

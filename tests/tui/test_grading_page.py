@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import stat
 from pathlib import Path
+from types import SimpleNamespace
 
+import msgspec
 import pytest
 
 from kgrade.records.grade import GateAnswer, Score
+from kgrade.repository.sync import Standing
 from kgrade.tui.keys import KeyTable
-from tests.tui.paper_desk import PaperDesk
+from kgrade.tui.panes import source
+from tests.tui.paper_desk import MAKERS, PaperDesk, item
 from tests.tui.stages import Play, play
 
 SCORED = "33333333"
@@ -96,6 +101,17 @@ def test_a_line_note_is_anchored_to_its_lines() -> None:
     play(scene)
 
 
+def test_enter_in_the_list_of_files_goes_to_the_file() -> None:
+    files = {"kernel.py": b"a\n" * 40, "more/launch.py": b"c\n"}
+    two = msgspec.structs.replace(item("s01"), solution=files)
+
+    async def scene(on: Play) -> None:
+        await on.press("sjj\r")
+        assert "> solution/more/launch.py  1 line" in on.text
+
+    play(scene, makers={**MAKERS, "source": lambda item, sheet: source.pane(two, sheet)})
+
+
 def test_a_gate_that_the_evidence_suggests_is_confirmed_then_denied_then_left_open() -> None:
     async def scene(on: Play) -> None:
         assert "wrong-result?" in on.text
@@ -113,7 +129,7 @@ def test_a_gate_that_the_evidence_suggests_is_confirmed_then_denied_then_left_op
 
 def test_a_snippet_is_put_in_the_comment_and_typed_on() -> None:
     async def scene(on: Play) -> None:
-        on.at_once(";1 And more.\r")
+        on.at_once(";1\r And more.\r")
         snippet = next(each.text for each in on.desk.sittings[0].item.rubric.snippets if each.criterion == "numerics")
         assert on.desk.sittings[0].sheet.scores["numerics"].comment == f"{snippet} And more."
 
@@ -319,3 +335,100 @@ def test_a_copy_also_goes_to_a_file_that_is_named() -> None:
         assert stat.S_ISREG(path.stat().st_mode)
 
     play(scene)
+
+
+def test_snippets_are_found_by_some_of_their_letters_and_by_number() -> None:
+    texts = [each.text for each in item("s01").rubric.snippets if each.criterion == "numerics"]
+    assert len(texts) > 1
+    word = next(word for word in texts[1].split() if len(word) > 4 and all(word not in text for text in texts[:1]))
+
+    async def scene(on: Play) -> None:
+        await on.press(f";{word[0]}{word[2:]}")
+        assert on.text.count(texts[1][:30]) == 1
+        await on.press("\r\r2K;2\r\rK")
+        sheet = on.desk.sittings[0].sheet
+        assert sheet.scores["numerics"].comment == f"{texts[1]} {texts[1]}"
+        await on.press(";zzzz\r")
+        assert on.message.startswith("nothing fits 'zzzz'")
+        await on.press("\x1b")
+        assert "> row 0 of the diff" in on.text
+
+    play(scene)
+
+
+def test_the_first_gate_that_waits_for_an_answer_is_confirmed_by_one_key() -> None:
+    async def scene(on: Play) -> None:
+        await on.press("x\r")
+        gates = on.desk.sittings[0].sheet.gates
+        assert gates == {"wrong-result": GateAnswer(confirmed=True, comment="3 required cases fail on cpu")}
+
+    play(scene)
+
+
+def test_a_note_to_oneself_and_a_flag_are_shown_as_part_of_the_sheet() -> None:
+    async def scene(on: Play) -> None:
+        await on.press("Cask about the mask\r!unsure\r")
+        sheet = on.desk.sittings[0].sheet
+        assert (sheet.private_note, sheet.flagged) == ("ask about the mask", "unsure")
+        assert "flagged, own note" in on.text
+        await on.press("C\x15\r")
+        assert on.desk.sittings[0].sheet.private_note == ""
+
+    play(scene)
+
+
+def test_time_counts_while_keys_come_and_pauses_when_none_do(monkeypatch: pytest.MonkeyPatch) -> None:
+    clock = [1000.0]
+    # The page's own clock only: the event loop goes by the real one.
+    own = SimpleNamespace(monotonic=lambda: clock[0], strftime=lambda form: "09:41")
+    monkeypatch.setattr("kgrade.tui.screens.grading.time", own)
+
+    async def scene(on: Play) -> None:
+        for _ in range(3):
+            clock[0] += 50
+            await on.press("j")
+        assert on.desk.sittings[0].active_s == 150
+        clock[0] += 3600
+        on.app.page.draw()
+        await on.settled()
+        assert "2 min, paused" in on.lines[0]
+        await on.press("3")
+        assert on.desk.sittings[0].active_s == 210
+        assert "3 min  Draft" in on.lines[0]
+
+    play(scene, size=(100, 30))
+
+
+def test_what_only_a_person_can_settle_is_said_and_listed() -> None:
+    desk = PaperDesk()
+
+    async def scene(on: Play) -> None:
+        await on.press("T")
+        assert on.message == "nothing is to be settled"
+        desk.alarms = ["origin/main was rewritten: 2 of your commits left it"]
+        await on.press("3")
+        assert "! branch rewritten (T)  Draft" in on.lines[0]
+        await on.press("T")
+        assert "go on from the branch as it is at the remote now" in on.text
+        await on.press("\r")
+        assert on.message == "your grade of scan/s01 is not in the rewritten branch"
+        await on.press("2")
+        assert "rewritten" not in on.lines[0]
+
+    play(scene, desk=desk)
+
+
+def test_what_could_not_be_sent_is_sent_again_when_it_is_time() -> None:
+    desk = PaperDesk()
+    desk.last_standing = Standing("committed", "offline", "the remote cannot be reached", 1, 0.01)
+
+    async def scene(on: Play) -> None:
+        for _ in range(6000):
+            if desk.synced >= 3:
+                break
+            await asyncio.sleep(0.01)
+        assert desk.synced >= 3
+        desk.last_standing = Standing("pushed")
+        await on.settled()
+
+    play(scene, desk=desk)

@@ -8,6 +8,7 @@ import msgspec
 import pytest
 
 from kgrade.desk import Desk
+from kgrade.desk.anchors import lines_sha256
 from kgrade.desk.item import EvidenceFile
 from kgrade.records.grade import FindingAnswer
 from kgrade.repository.index_rows import GradeRow
@@ -153,7 +154,7 @@ def test_the_diff_goes_from_base_to_base(desk: Desk) -> None:
 def test_a_gate_that_the_evidence_suggests_is_confirmed_with_its_sentence(desk: Desk) -> None:
     async def scene(on: Play) -> None:
         await on.press("Q/scan/s01\r\rx")
-        number = next(line.split()[0].lstrip(">") for line in on.lines if "(?) not-measured" in line)
+        number = next(line.lstrip("> ").split()[0] for line in on.lines if "(?) not-measured" in line)
         assert "no timing on" in on.text
         await on.press(number)
         answer = on.app.page._scoring.sitting.sheet.gates["not-measured"]  # type: ignore[union-attr]
@@ -178,18 +179,58 @@ def test_collecting_shows_the_lines_of_the_command_and_the_item_again(desk: Desk
     at(desk, scene, size=(100, 30))
 
 
-def test_the_grade_saved_last_stands_first(desk: Desk) -> None:
+def test_what_is_saved_within_one_second_stands_in_the_order_of_history(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("kgrade.desk.sitting.now", lambda: "2026-11-03T09:30:00Z")
+    ids = [place.row.id for place in desk.rows() if place.row.id.submission]
+    order = [ids[1], ids[2], ids[0]]
+    for item in order:
+        sitting = desk.sit(item)
+        sitting.edit("verdict", "", "revise")
+        desk.save(sitting, anyway=True)
+    assert [row.id for row, _ in desk.my_grades()] == order[::-1]
+
+    async def scene(on: Play) -> None:
+        await on.press("H")
+        assert [line.lstrip("> ").split()[2] for line in listed(on)] == [str(item) for item in order[::-1]]
+
+    at(desk, scene)
+
+
+def test_the_rows_of_my_grades_say_how_far_each_has_come(desk: Desk) -> None:
     grade = GradeRow(evaluator="ada", verdict="accept", total=75.0, points=75.0, saved="", sheet="9df86e8a")
-    places = [
-        msgspec.structs.replace(
-            place,
-            row=msgspec.structs.replace(
-                place.row, grades=[msgspec.structs.replace(grade, saved=f"2026-11-0{day}T09:30:00Z")]
-            ),
-        )
-        for day, place in zip((2, 4, 3), desk.rows())
-    ]
-    listing = my_grades_listing(places, "ada", lambda item: "Pushed")
-    assert listing.items == [places[1].row.id, places[2].row.id, places[0].row.id]
+    rows = [place.row for place in desk.rows()]
+    grades = [(row, grade) for row in rows]
+    listing = my_grades_listing(grades, lambda item: "Pushed")
+    assert listing.items == [row.id for row in rows]
     assert "Pushed" in listing.lines[0].text
-    assert not any(my_grades_listing(places, "bob", lambda item: "Pushed").items)
+    assert not any(my_grades_listing([], lambda item: "Pushed").items)
+    assert "No item holds 'zz'" in my_grades_listing(grades, str, "zz").lines[0].text
+
+
+def test_a_note_on_the_old_side_is_anchored_to_the_base_that_is_shown(desk: Desk) -> None:
+    async def scene(on: Play) -> None:
+        await on.press("Q/softmax/s02\r\rd/exp(x) \r")
+        await on.press("mthis was the better one\r")
+        note = on.app.page._scoring.sitting.sheet.comments["1"]  # type: ignore[union-attr]
+        assert (note.path, note.lines, note.side) == ("solution/kernel.py", (5, 5), "old")
+        old = on.app.page._scoring.sitting.item.bases["previous"]["kernel.py"].decode().split("\n")  # type: ignore[union-attr]
+        assert note.text_sha256 == lines_sha256(old[4:5])
+        await on.press("B")
+        assert "this was the better one" not in on.text
+
+    at(desk, scene, size=(100, 30))
+
+
+def test_differences_in_blanks_are_left_out_and_shown_again(desk: Desk) -> None:
+    async def scene(on: Play) -> None:
+        await on.press("Q/softmax/s02\r\rdW")
+        assert on.message == "differences in blanks are left out"
+        assert "differences in blanks left out" in on.text
+        await on.press("3")
+        assert "differences in blanks left out" in on.text
+        await on.press("WsW")
+        assert on.message == "this pane compares nothing"
+
+    at(desk, scene)

@@ -46,6 +46,18 @@ def test_the_open_pane_is_in_capitals_at_any_width() -> None:
     assert len(narrow) <= 41
 
 
+def test_tabs_lose_their_titles_from_the_end_but_the_open_one_keeps_its_own() -> None:
+    tabs = tuple(
+        TabState(key, title, Glance("47/48✗"), key == "t", short)
+        for key, title, short in zip("dsbt", ["diff", "source", "build", "tests"], ["diff", "src", "build", "test"])
+    )
+    shown = [joined(list(tab_lines(tabs, Size(width, 1))[0])) for width in (57, 50, 46, 30)]
+    assert shown[0] == "d diff 47/48✗ s src 47/48✗ b build 47/48✗ t TESTS 47/48✗ "
+    assert shown[1] == "d diff 47/48✗ s src 47/48✗ b47/48✗ t TESTS 47/48✗ "
+    assert shown[2] == "d diff 47/48✗ s47/48✗ b47/48✗ t TESTS 47/48✗ "
+    assert shown[3].startswith("d47/48✗ s47/48✗")
+
+
 VIEW = RubricView(
     title="generation",
     criteria=tuple(
@@ -111,3 +123,9 @@ def test_the_cursor_of_a_long_text_stays_on_the_line(length: int) -> None:
     spans, column = entry.drawn(40)
     assert column < 40
     assert cell_len(joined(spans)) == column
+
+
+def test_a_strip_made_larger_on_a_narrow_screen_has_all_levels_of_the_criterion_in_focus() -> None:
+    lines = [joined(list(line)) for line in rubric_lines(VIEW, Size(80, 16))]
+    assert len(lines) == 16
+    assert [line.strip() for line in lines if line.startswith("    ")] == [f"{n} level text {n}" for n in range(5)]

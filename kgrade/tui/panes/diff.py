@@ -57,7 +57,10 @@ def pane(item: Item, sheet: Sheet, base: str | None = None, *, ignore_space: boo
         return Joined([head, *(part for view in views for part in view.split(ignore_space))])
 
     others = {name: partial(pane, item, sheet, name, ignore_space=ignore_space) for name in bases(item)}
-    return Pane(Late(unified), glance(item), None if base == NOTHING else Late(split), others)
+    if base == NOTHING:
+        return Pane(Late(unified), glance(item), None, others)
+    blanks = partial(pane, item, sheet, base, ignore_space=not ignore_space)
+    return Pane(Late(unified), glance(item), Late(split), others, blanks)
 
 
 def glance(item: Item) -> Glance:
@@ -174,11 +177,12 @@ class _FileView:
         )
 
     def _split_row(self, line: HunkLine) -> Row:
-        """A row of the split layout: the old line, and beside it the new one."""
+        """A row of the split layout: the old line, and beside it the new one, which notes are about if it is there."""
         changed = line.old is None or line.new is None or line.partner is not None
         right = self._half(line, new=True, changed=changed)
         left = self._half(line, new=False, changed=changed)
-        return replace(left, fold=right.fold or left.fold, beside=replace(right, fold=None))
+        place = right.place or left.place
+        return replace(left, place=place, fold=right.fold or left.fold, beside=replace(right, fold=None))
 
     def _half(self, line: HunkLine, *, new: bool, changed: bool) -> Row:
         number = line.new if new else line.old
@@ -209,9 +213,10 @@ class _FileView:
         return "-", self._place(line.old, new=False)
 
     def _place(self, number: int, new: bool) -> Place:
-        """Where a note goes: both sides by the path below `solution/`; the old one is found among the bases."""
-        path = self._pair.new_path if new else self._pair.old_path
-        return Place(f"solution/{path}", number + 1, "new" if new else "old")
+        """Where a note goes. The old side's path tells which base it is about, so that it never turns up at another."""
+        if new:
+            return Place(f"solution/{self._pair.new_path}", number + 1)
+        return Place(self._label(self._pair.old_path) or "", number + 1, "old")
 
     def _spans(self, line: HunkLine, *, new: bool) -> tuple[tuple[Span, ...], tuple[Span, ...]]:
         """The spans of a line, with the words that changed marked, and a remark when only blanks did."""

@@ -69,12 +69,13 @@ class Column(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """One row of a table; `fold` is what `o` opens below it."""
+    """One row of a table; `fold` is what `o` opens below it, `to` the row that Enter goes to."""
 
     cells: Sequence[str | Span]
     mark: str = ""
     fold: Lines | None = None
     place: Place | None = None
+    to: int | None = None
 
 
 def table(columns: Sequence[Column], entries: Sequence[Entry], indent: str = "") -> list[Row]:
@@ -88,7 +89,7 @@ def table(columns: Sequence[Column], entries: Sequence[Entry], indent: str = "")
     rows = [Row(spans=_padded(titles, columns, widths, indent))]
     for entry, line in zip(entries, cells):
         spans = _padded(line, columns, widths, indent)
-        rows.append(Row(spans=spans, mark=entry.mark, fold=entry.fold, place=entry.place))
+        rows.append(Row(spans=spans, mark=entry.mark, fold=entry.fold, place=entry.place, to=entry.to))
     return rows
 
 

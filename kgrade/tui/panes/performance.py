@@ -7,18 +7,15 @@ from typing import TYPE_CHECKING
 from kgrade.records.evidence import CaseTiming, Environment, Samples, Speedup, Timing
 from kgrade.tui.lines import Lines, Row, Rows, Span
 from kgrade.tui.pane import Glance, Pane
-from kgrade.tui.panes import figures, plots
+from kgrade.tui.panes import curves, figures
 from kgrade.tui.panes.glances import aged, worst_state
-from kgrade.tui.panes.layout import BLANK, Column, Entry, Joined, fact, heading, sentence, table
+from kgrade.tui.panes.layout import BLANK, Column, Entry, Joined, Late, fact, heading, sentence, table
 from kgrade.tui.panes.logs import log_section
 from kgrade.tui.panes.sections import collected, missing_targets, not_run, provenance, spaced, state, target_heading
 
 if TYPE_CHECKING:
     from kgrade.desk.item import EvidenceFile, Item
     from kgrade.desk.sheet import Sheet
-
-_PLOT = 60
-_AXIS = 40
 
 
 def pane(item: Item, sheet: Sheet) -> Pane:
@@ -28,13 +25,7 @@ def pane(item: Item, sheet: Sheet) -> Pane:
         return Pane(
             Rows(rows + sentence("i shows the task; a cost can still be read from build (b).", "dim", indent="  "))
         )
-    parts: list[Lines] = []
-    for target, file in collected(item):
-        parts += [Rows([BLANK])] if parts else []
-        parts += _target(target, file, item)
-    rest = missing_targets(item)
-    parts.append(Rows([BLANK, *rest] if parts and rest else rest))
-    return Pane(Joined(parts), glance(item))
+    return Pane(Late(lambda: _targets(item)), glance(item))
 
 
 def glance(item: Item) -> Glance:
@@ -58,6 +49,16 @@ def glance(item: Item) -> Glance:
     return aged(item, "time", Glance(figures.ratio(worst.ratio) + sign, style))
 
 
+def _targets(item: Item) -> Lines:
+    parts: list[Lines] = []
+    for target, file in collected(item):
+        parts += [Rows([BLANK])] if parts else []
+        parts += _target(target, file, item)
+    rest = missing_targets(item)
+    parts.append(Rows([BLANK, *rest] if parts and rest else rest))
+    return Joined(parts)
+
+
 def _indicative(timing: Timing, environment: Environment) -> bool:
     return timing.indicative and not environment.interpreter
 
@@ -73,6 +74,8 @@ def _target(target: str, file: EvidenceFile, item: Item) -> list[Lines]:
         [*head, *_trust(timing, environment), *notes],
         _overview(timing, indicative),
         *(_case(case, indicative) for case in timing.cases),
+        curves.size_against_time(timing.cases),
+        curves.roofline(timing.cases, indicative),
         provenance(environment, timing.method),
     ]
     return [Rows(spaced(sections)), *([Rows([BLANK])] if timing.log else []), *log_section(file, timing.log)]
@@ -144,9 +147,7 @@ def _case(case: CaseTiming, indicative: bool) -> list[Row]:
     callables = {"candidate": case.candidate, **case.baselines}
     timed = {name: samples for name, samples in callables.items() if samples is not None}
     rows += _statistics(timed)
-    rows += _intervals(timed)
-    for name, samples in timed.items():
-        rows += _plot(name, samples)
+    rows += curves.samples(timed)
     return rows + (_work(case) if indicative else [])
 
 
@@ -165,46 +166,13 @@ def _statistics(timed: dict[str, Samples]) -> list[Row]:
     return table(columns, entries) if entries else sentence("nothing could be timed at this case", "bad", lead="✗ ")
 
 
-def _intervals(timed: dict[str, Samples]) -> list[Row]:
-    """The intervals of the medians on one axis, when there is more than one to compare."""
-    bounded = {name: one for name, one in timed.items() if one.interval_us}
-    if len(bounded) < 2:
-        return []
-    bounds = [one.interval_us for one in bounded.values() if one.interval_us]
-    left, right = min(low for low, _ in bounds), max(high for _, high in bounds)
-    if right <= left:
-        return []
-    rows = []
-    for name, one in bounded.items():
-        low, high = one.interval_us or (0.0, 0.0)
-        drawn = plots.whiskers(low, one.median_us, high, left, right, _AXIS)
-        rows.append(Row(spans=(Span(f"  {name[:16]:<16} ", "dim"), Span(drawn, "note"))))
-    ends = f"{figures.duration(left)}{figures.duration(right):>{_AXIS - len(figures.duration(left))}}"
-    return [*rows, Row(spans=(Span(f"  {'':<16} {ends}", "dim"),))]
-
-
-def _plot(name: str, one: Samples) -> list[Row]:
-    if len(one.samples_us) < 2:
-        return []
-    drawn = plots.strip(one.samples_us, _PLOT)
-    ends = f"{figures.duration(min(one.samples_us))} to {figures.duration(max(one.samples_us))}"
-    label = f"  {name[:16]:<16} "
-    return [
-        Row(spans=(Span(label, "dim"), Span(drawn, "note"))),
-        Row(spans=(Span(f"{'':<{len(label)}}samples in order, {ends}", "dim"),)),
-    ]
-
-
 def _work(case: CaseTiming) -> list[Row]:
-    """What was moved and computed a second; where that stands under a roof is not known without measured ceilings."""
-    if case.candidate is None:
+    """What was moved and computed a second."""
+    if case.candidate is None or case.candidate.median_us <= 0:
         return []
-    lacks = [name for name, value in (("work.flops", case.flops), ("work.bytes", case.bytes)) if not value]
     us = case.candidate.median_us
-    rates = [f"{figures.significant(case.flops / us / 1e6)} TFLOP/s"] if case.flops and us > 0 else []
-    rates += [f"{figures.significant(case.bytes / us / 1e3)} GB/s"] if case.bytes and us > 0 else []
+    rates = [f"{figures.significant(case.flops / us / 1e6)} TFLOP/s"] if case.flops else []
+    rates += [f"{figures.significant(case.bytes / us / 1e3)} GB/s"] if case.bytes else []
     if case.flops and case.bytes:
         rates.append(f"intensity {figures.significant(case.flops / case.bytes)} flop/B")
-    rows = fact("achieved", ", ".join(rates)) if rates else []
-    missing = f"{' and '.join(lacks)} of the task; " if lacks else ""
-    return rows + fact("roofline", f"— not drawn: lacks {missing}the device's measured bandwidth and peak", "dim")
+    return fact("achieved", ", ".join(rates)) if rates else []

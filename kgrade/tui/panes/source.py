@@ -26,10 +26,12 @@ def pane(item: Item, sheet: Sheet) -> Pane:
     if not shown:
         return Pane(message("! There is no source file.", "  L shows where the item came from, i what was asked."))
     remarks = Remarks(item, sheet)
-    parts: list[Lines] = [Rows(_contents(shown, remarks))] if len(shown) > 1 else []
-    for path, data in shown.items():
-        parts += [Rows([BLANK, heading(path, _kind(data))] if parts else [heading(path, _kind(data))])]
-        parts.append(code_rows(path, data, remarks) if _is_text(data) else Rows([]))
+    codes: list[Lines] = [
+        code_rows(path, data, remarks) if _is_text(data) else Rows([]) for path, data in shown.items()
+    ]
+    parts: list[Lines] = [Rows(_contents(shown, codes, remarks))] if len(shown) > 1 else []
+    for (path, data), code in zip(shown.items(), codes):
+        parts += [Rows([BLANK, heading(path, _kind(data))] if parts else [heading(path, _kind(data))]), code]
     if item.submission and own:
         parts.append(Rows([BLANK, heading("the task's files"), *_folds(own, item, remarks)]))
     return Pane(Joined(parts), glance(item))
@@ -62,9 +64,15 @@ def code_rows(path: str, data: bytes, remarks: Remarks) -> LazyRows:
     return LazyRows(len(text), make, [line - 1 for line in remarks.lines(path) if line <= len(text)], text.source.find)
 
 
-def _contents(files: dict[str, bytes], remarks: Remarks) -> list[Row]:
-    columns = [Column("file", most=50), Column("what"), Column("remarks", right=True)]
-    entries = [Entry([path, _kind(data), str(len(remarks.lines(path)) or "")]) for path, data in files.items()]
+def _contents(files: dict[str, bytes], codes: list[Lines], remarks: Remarks) -> list[Row]:
+    """The list of files, from which Enter goes to each."""
+    columns = [Column("file, Enter goes there", most=50), Column("what"), Column("remarks", right=True)]
+    entries = []
+    at = 1 + len(files)
+    for (path, data), code in zip(files.items(), codes):
+        cells = [path, _kind(data), str(len(remarks.lines(path)) or "")]
+        entries.append(Entry(cells, place=Place(path, 1), to=at + 1))
+        at += 2 + len(code)
     return table(columns, entries)
 
 

@@ -19,11 +19,13 @@ from kgrade.tui.queue_view import empty_rows
 from kgrade.tui.screens.collecting import CollectingPage
 from kgrade.tui.screens.findings import Findings
 from kgrade.tui.screens.help import HelpPage
+from kgrade.tui.screens.looking import go_on, leads_on, looking_deeds
 from kgrade.tui.screens.notes import Notes
 from kgrade.tui.screens.panes import PaneMaker, PaneSet
 from kgrade.tui.screens.queue import Kind, QueuePage
 from kgrade.tui.screens.reading import Deeds, reading_deeds
 from kgrade.tui.screens.scoring import Scoring
+from kgrade.tui.screens.settling import Settling
 from kgrade.tui.screens.stage import Stage
 from kgrade.tui.screens.trouble import TROUBLE, sentence
 from kgrade.tui.sheet_view import rubric_view, status_of
@@ -53,6 +55,7 @@ class GradingPage:
         self._notes: Notes | None = None
         self._list: QueuePage | None = None
         self._last_key = time.monotonic()
+        self._settling = Settling(stage, desk, self._take, self.sync)
         self._without_item: Deeds = {**reading_deeds(stage), **self._page_deeds()}
         self._deeds: Deeds = self._without_item
         stage.set_parts(rubric=True)
@@ -117,8 +120,10 @@ class GradingPage:
             stage.status.show(Status(item="kgrade"))
             stage.strip.show(RubricView(title="no item is open"))
             return
-        clock = time.strftime("%H:%M")
-        stage.status.show(status_of(self._scoring.sitting, self._desk.progress(), clock))
+        sitting, clock = self._scoring.sitting, time.strftime("%H:%M")
+        idle = time.monotonic() - self._last_key > _PAUSE_S
+        alarm = self._settling.alarm(sitting)
+        stage.status.show(status_of(sitting, self._desk.progress(), clock, idle=idle, alarm=alarm))
         stage.strip.show(rubric_view(self._scoring.sitting, self._scoring.focus))
 
     def _edited(self) -> None:
@@ -133,13 +138,15 @@ class GradingPage:
         """Why `action` cannot be done now."""
         if action in _NOT_YET:
             return _NOT_YET[action]
+        if action == "settle":
+            return self._settling.why_not(self._scoring.sitting if self._scoring else None)
         if self._scoring is None or self._notes is None:
             return None if action in self._without_item else "no item is open"
         if action == "note":
             return self._notes.why_no_note()
         if action == "editor.place":
             return self._notes.why_no_place()
-        if action == "finding":
+        if action == "finding" and not leads_on(self._stage):
             return Findings(self._stage, self._scoring, lambda: self._panes.open).why_not()
         if action == "snippet":
             return self._scoring.why_no_snippet()
@@ -168,31 +175,16 @@ class GradingPage:
             "close": lambda key: self._leave(),
             "queue": lambda key: self._show_list("queue"),
             "my-grades": lambda key: self._show_list("my grades"),
+            "settle": lambda key: self._settling.settle(self._scoring.sitting if self._scoring else None),
             "item.next": lambda key: self._neighbour(1),
             "item.previous": lambda key: self._neighbour(-1),
         }
 
     def _item_deeds(self, scoring: Scoring, notes: Notes) -> Deeds:
         stage, panes, table = self._stage, self._panes, self._stage.dispatcher.table
-        view = stage.view
         score_keys = table.of("score").keys
-        shown = {f"pane.{name}": lambda key, name=name: self._show_pane(name) for name in panes.names}
         return {
-            **shown,
-            "pane.next": lambda key: self._show_pane(panes.after(1)),
-            "pane.previous": lambda key: self._show_pane(panes.after(-1)),
-            "mark.next": lambda key: self._mark(1),
-            "mark.previous": lambda key: self._mark(-1),
-            "mark.next-anywhere": lambda key: self._mark_anywhere(1),
-            "mark.previous-anywhere": lambda key: self._mark_anywhere(-1),
-            "split": lambda key: stage.say(panes.toggle_split() or ""),
-            "wrap": lambda key: stage.say("long lines are wrapped" if view.toggle_wrap() else "long lines are cut"),
-            "base": lambda key: stage.say(panes.next_base()),
-            "zoom": lambda key: stage.zoom(),
-            "strip.larger": lambda key: stage.enlarge_strip(1),
-            "strip.smaller": lambda key: stage.enlarge_strip(-1),
-            "fold": lambda key: self._fold(),
-            "range": lambda key: stage.say("range: move, then m or y" if view.toggle_range() else ""),
+            **looking_deeds(stage, panes, self.draw),
             "copy.line": lambda key: notes.copy_lines(),
             "copy.place": lambda key: notes.copy_place(),
             "editor.place": lambda key: notes.look(),
@@ -204,7 +196,8 @@ class GradingPage:
             "note": lambda key: notes.note(),
             "snippet": lambda key: scoring.snippet(),
             "gates": lambda key: scoring.gates(),
-            "finding": lambda key: Findings(stage, scoring, lambda: panes.open).judge(),
+            "finding": lambda key: self._enter(scoring),
+            "private": lambda key: scoring.private_note(),
             "verdict": lambda key: scoring.verdict(),
             "feedback": lambda key: scoring.feedback(),
             "editor.text": lambda key: scoring.comment_outside(),
@@ -220,6 +213,12 @@ class GradingPage:
         self._panes.show(name)
         self._stage.say("")
         self.draw()
+
+    def _enter(self, scoring: Scoring) -> None:
+        if leads_on(self._stage):
+            go_on(self._stage)
+        else:
+            Findings(self._stage, scoring, lambda: self._panes.open).judge()
 
     def _collect(self, item: ItemId) -> None:
         """Ask for a stage, collect its evidence, and open the item again to show it."""
@@ -237,19 +236,6 @@ class GradingPage:
 
     def _show_list(self, kind: Kind) -> None:
         self._list = QueuePage(self._stage, self._desk, kind, self.open, self.draw)
-
-    def _mark(self, step: int) -> None:
-        if not self._stage.view.next_mark(step):
-            self._stage.say("no further mark in this pane" if step > 0 else "no mark before this in this pane")
-
-    def _fold(self) -> None:
-        if not self._stage.view.toggle_fold():
-            self._stage.say("nothing is folded here")
-
-    def _mark_anywhere(self, step: int) -> None:
-        if not self._panes.next_mark(step):
-            self._stage.say("no pane has a mark")
-        self.draw()
 
     def _neighbour(self, step: int) -> None:
         here = self._scoring.sitting.item.id if self._scoring else None
@@ -373,7 +359,11 @@ class GradingPage:
         else:
             if self._desk.notes:
                 application.call_from_thread(self._stage.say, "; ".join(self._desk.notes), "warn")
-        application.call_from_thread(self.draw)
+        application.call_from_thread(self._synced)
+
+    def _synced(self) -> None:
+        self.draw()
+        self._settling.after_step()
 
     def _moved(self, scoring: Scoring, anyway: bool, moved: Moved) -> None:
         self._stage.dispatcher.release()

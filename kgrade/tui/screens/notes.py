@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
+from typing import Final
 
 from kgrade.desk.anchors import lines_sha256, text_lines
 from kgrade.records.grade import LineNote
@@ -13,6 +14,9 @@ from kgrade.tui.lines import Place
 from kgrade.tui.screens.scoring import Scoring
 from kgrade.tui.screens.stage import Stage
 from kgrade.tui.text_entry import TextEntry
+
+_PREVIOUS: Final = "solution/"
+"""Where the old side of a note lies when it is the solution that this one replaces; else it is the task's."""
 
 
 class Notes:
@@ -92,8 +96,9 @@ class Notes:
         item = self._scoring.sitting.item
         if place.side == "new":
             return item.note_files.get(place.path)
-        name = place.path.removeprefix("solution/")
-        return next((files[name] for files in item.bases.values() if name in files), None)
+        if place.path.startswith(_PREVIOUS):
+            return item.bases.get("previous", {}).get(place.path.removeprefix(_PREVIOUS))
+        return item.files.get(place.path)
 
     def _copy(self, text: str) -> None:
         """Terminals and tmux may drop the clipboard sequence, so the text also goes to a file."""

@@ -32,12 +32,14 @@ class PaneSet:
         self._positions: dict[str, Position] = {}
         self._split: bool | None = None
         self._bases: dict[str, str] = {}
+        self._without_blanks: set[str] = set()
         self.open = first
 
     def set_item(self, item: Item, sheet: Sheet) -> None:
         """Show another item, in the pane that was open, from its beginning."""
         self._positions.clear()
         self._bases.clear()
+        self._without_blanks.clear()
         self._make(item, sheet)
         self.show(self.open)
 
@@ -107,6 +109,17 @@ class PaneSet:
         self._stage.view.show(self._lines(self.open))
         return f"against {base}"
 
+    def toggle_blanks(self) -> str:
+        """Leave differences in blanks out, or show them again; return what to say of it."""
+        blanks = self._pane(self.open).blanks
+        if blanks is None:
+            return "this pane compares nothing"
+        self._without_blanks ^= {self.open}
+        self._panes[self.open] = blanks()
+        self._positions.pop(self.open, None)
+        self._stage.view.show(self._lines(self.open))
+        return "differences in blanks are " + ("left out" if self.open in self._without_blanks else "shown")
+
     def tabs(self, table: KeyTable) -> tuple[TabState, ...]:
         """The tab line."""
         return tuple(
@@ -115,6 +128,7 @@ class PaneSet:
                 tab.title,
                 self._pane(tab.id).glance,
                 tab.id == self.open,
+                tab.short,
             )
             for tab in TABS
         )
@@ -123,6 +137,10 @@ class PaneSet:
         self._panes = {name: make(item, sheet) for name, make in self._makers.items()}
         for name, base in self._bases.items():
             self._panes[name] = self._panes[name].bases[base]()
+        for name in self._without_blanks:
+            blanks = self._panes[name].blanks
+            if blanks is not None:
+                self._panes[name] = blanks()
 
     def _pane(self, name: str) -> Pane:
         return self._panes.get(name, _NO_ITEM)

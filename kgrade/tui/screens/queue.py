@@ -89,17 +89,17 @@ class QueuePage:
     def _show_rows(self) -> bool:
         """Show the rows that hold what is wanted; False, with a sentence said, where the desk cannot tell."""
         try:
-            places = self._desk.rows()
+            self._listing = self._found()
         except TROUBLE as why:
             self._stage.say(sentence(why), "bad")
             return False
-        who = self._desk.evaluator
-        if self._kind == "queue":
-            self._listing = queue_listing(places, who, self._wanted, SORTS[self._sort])
-        else:
-            self._listing = my_grades_listing(places, who, self._standing, self._wanted)
         self._stage.view.show(self._listing.lines)
         return True
+
+    def _found(self) -> Listing:
+        if self._kind == "queue":
+            return queue_listing(self._desk.rows(), self._desk.evaluator, self._wanted, SORTS[self._sort])
+        return my_grades_listing(self._desk.my_grades(), self._standing, self._wanted)
 
     def _standing(self, item: ItemId) -> str:
         return self._desk.standing(item)[0]

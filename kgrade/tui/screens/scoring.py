@@ -11,7 +11,7 @@ from kgrade.desk.sheet import Field
 from kgrade.desk.sitting import Sitting
 from kgrade.records.grade import GateAnswer, Score
 from kgrade.records.rubric import Criterion
-from kgrade.tui.contexts import Option, PickContext, TextContext
+from kgrade.tui.contexts import FindContext, Option, PickContext, TextContext
 from kgrade.tui.screens.stage import Stage
 from kgrade.tui.screens.trouble import TROUBLE, sentence
 from kgrade.tui.sheet_view import gate_sign, score_sign
@@ -96,7 +96,7 @@ class Scoring:
             self.comment(f"{before} {texts[int(number)]}".strip())
 
         options = [Option(str(number), text) for number, text in enumerate(texts)]
-        PickContext(self._stage, f"snippets for {criterion.id}", lambda: options, chosen)
+        FindContext(self._stage, f"snippets for {criterion.id}", options, chosen)
 
     def why_no_snippet(self) -> str | None:
         """Why there is none to choose."""
@@ -109,7 +109,15 @@ class Scoring:
 
         One that the evidence suggests is confirmed at once, with the evidence's sentence as its reason.
         """
-        PickContext(self._stage, "gates: Enter confirms, again denies", self._gate_options, self._gate, stays=True)
+        gates = [gate.id for gate in self.sitting.item.rubric.gates]
+        open_ones = [
+            number
+            for number, gate in enumerate(gates)
+            if gate in self.sitting.item.suggestions and gate not in self.sitting.sheet.gates
+        ]
+        title = "gates: Enter confirms, again denies"
+        first = open_ones[0] if open_ones else 0
+        PickContext(self._stage, title, self._gate_options, self._gate, stays=True, first=first)
 
     def verdict(self) -> None:
         """Choose the verdict."""
@@ -121,6 +129,11 @@ class Scoring:
         said = self._stage.edit_outside(self.sitting.sheet.feedback)
         if said is not None and said != self.sitting.sheet.feedback:
             self.edit("feedback", "", said)
+
+    def private_note(self) -> None:
+        """Type a note to oneself; it is saved with the grade and never part of the feedback."""
+        entry = TextEntry("note to yourself", self.sitting.sheet.private_note)
+        TextContext(self._stage, entry, lambda said: self.edit("private_note", "", said.strip()))
 
     def flag(self) -> None:
         """Flag the item for a lead, with what for; nothing typed takes the flag away."""

@@ -44,6 +44,9 @@ class RubricView:
     gates: tuple[GateState, ...] = ()
     verdict: str = ""
     total: str = ""
+    said: tuple[str, ...] = ()
+    """What else stands in the sheet, such as feedback."""
+
     hint: str = "digits  J K"
 
 
@@ -59,7 +62,10 @@ def strip_height(width: int, height: int, larger: int = 0) -> int:
 
 
 def rubric_lines(view: RubricView, size: Size) -> Sequence[Sequence[Span]]:
-    """The strip in `size`: two lines, stacked, or with all levels of the focused criterion at the right."""
+    """The strip in `size`: two lines, or stacked, with all levels of the focused criterion where there is room.
+
+    On wide screens they stand at the right, in a strip made larger below the criteria.
+    """
     if not view.criteria:
         return [[Span(view.title or "no sheet", "dim")]]
     if size.height < 4:
@@ -70,6 +76,9 @@ def rubric_lines(view: RubricView, size: Size) -> Sequence[Sequence[Span]]:
     beside = size.width >= _WIDE
     left_width = size.width // 2 if beside else size.width
     listed = [_criterion(view, number, left_width, with_levels=not beside) for number in numbers]
+    if not beside and rows > len(view.criteria) + 1:
+        levels = _all_levels(view.criteria[view.focus], size.width - 6, rows - len(listed) - 1)
+        listed += [[], *([Span("    "), *level] for level in levels)]
     listed += [[] for _ in range(rows - len(listed))]
     if beside:
         levels = _all_levels(view.criteria[view.focus], size.width - left_width - 2, rows)
@@ -158,7 +167,8 @@ def _summary(view: RubricView) -> list[Span]:
         spans.append(Span(f"{gate.id}{gate.sign if gate.sign == '?' else ''} ", "bad" if gate.sign == "x" else "warn"))
     verdict = view.verdict or "-"
     spans += [Span("  verdict: ", "dim"), Span(verdict, "strong"), Span("   total so far ", "dim")]
-    return [*spans, Span(view.total or "-")]
+    spans.append(Span(view.total or "-"))
+    return [*spans, *(Span(f"   {', '.join(view.said)}", "note") for _ in view.said[:1])]
 
 
 def _first_line(text: str) -> str:

@@ -14,7 +14,10 @@ from kgrade.tui.text import neutral
 
 @dataclass(frozen=True, slots=True)
 class Status:
-    """`position` of `count` items; `state` is Untouched, Draft, Committed or Pushed and is never left out."""
+    """`position` of `count` items; `state` is Untouched, Draft, Committed or Pushed and is never left out.
+
+    `worked` says how long one has worked on the item, `alarm` what is to be settled.
+    """
 
     item: str = ""
     kind: str = ""
@@ -25,6 +28,8 @@ class Status:
     today: int = 0
     state: str = ""
     clock: str = ""
+    worked: str = ""
+    alarm: str = ""
 
 
 def status_lines(status: Status, size: Size) -> Sequence[Sequence[Span]]:
@@ -32,10 +37,11 @@ def status_lines(status: Status, size: Size) -> Sequence[Sequence[Span]]:
     place = f"{status.position}/{status.count}" if status.count else ""
     today = f"today {status.today}" if status.count else ""
     about = [neutral(part) for part in (status.kind, status.language, status.targets)]
+    state = f"! {status.alarm}  {status.state}" if status.alarm else status.state
     rights = [
-        [place, today, "", status.state, status.clock],
-        [place, status.state, status.clock],
-        [status.state],
+        [place, today, status.worked, state, status.clock],
+        [place, state, status.clock],
+        [state],
     ]
     item = neutral(status.item)
     for right_parts in rights:
@@ -44,8 +50,8 @@ def status_lines(status: Status, size: Size) -> Sequence[Sequence[Span]]:
             left = f"{item}  {' '.join(part for part in about[:kept] if part)}"
             gap = size.width - cell_len(left.rstrip()) - cell_len(right)
             if gap >= 2:
-                return [_line(left.rstrip(), gap, right, status.state)]
-    return [_line(item, 1, status.state, status.state)]
+                return [_line(left.rstrip(), gap, right, state)]
+    return [_line(item, 1, state, state)]
 
 
 def _line(left: str, gap: int, right: str, state: str) -> list[Span]:

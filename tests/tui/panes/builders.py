@@ -253,6 +253,22 @@ def timed(ratio=1.31, interval=(1.28, 1.34), indicative=True, **changes) -> Timi
     return Timing(**fields)
 
 
+def sizes() -> list[CaseTiming]:
+    """The case of `timed` at three sizes, each 16 times the one before."""
+    return [
+        msgspec.structs.replace(
+            timed().cases[0],
+            case=Case(symbols={"M": 4096, "N": columns}, dtype="float16"),
+            candidate=samples(12.3 * factor + 3, interval=(12.2 * factor + 3, 12.5 * factor + 3)),
+            baselines={"eager": samples(16.1 * factor + 2, interval=(15.9 * factor + 2, 16.4 * factor + 2))},
+            missing={},
+            flops=5.0 * 4096 * columns,
+            bytes=4.0 * 4096 * columns,
+        )
+        for columns, factor in ((16, 1 / 16), (256, 1.0), (4096, 16.0))
+    ]
+
+
 def finding(**changes) -> Finding:
     fields = {
         "rule": "S5",

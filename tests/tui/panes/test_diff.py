@@ -2,10 +2,17 @@ from kgrade.desk.sheet import Sheet
 from kgrade.records.grade import LineNote
 from kgrade.tui.lines import Place
 from kgrade.tui.panes import diff
-from tests.tui.panes.builders import evidence, finding, integrity, item
+from tests.tui.panes.builders import KERNEL, REFERENCE, START, evidence, finding, integrity, item
 from tests.tui.panes.shown import shown, text
 
 EMPTY = Sheet()
+RESUBMITTED = item(
+    bases={
+        "previous": {"kernel.py": KERNEL.replace(b"cols < n", b"cols <= n")},
+        "start": {"kernel.py": START},
+        "reference": {"reference.py": REFERENCE},
+    }
+)
 
 
 def all_rows(lines):
@@ -50,9 +57,33 @@ def test_the_words_that_differ_are_marked_on_both_sides():
 def test_rows_know_their_place_on_either_side_and_hunks_are_marks():
     lines = diff.pane(item(), EMPTY).lines
     places = {row.text.strip(): row.place for row in all_rows(lines) if row.place}
-    assert places["num = tl.exp(x - tl.max(x))"] == Place("solution/kernel.py", 9, "old")
+    assert places["num = tl.exp(x - tl.max(x))"] == Place("start/kernel.py", 9, "old")
     assert places["num = tl.exp(x)"] == Place("solution/kernel.py", 10, "new")
     assert [lines[index].text[:2] for index in lines.marks] == ["@@", "@@"]
+
+
+def test_the_old_side_is_named_by_the_base_it_belongs_to():
+    removed = {base: {row.place for row in all_rows(diff.pane(RESUBMITTED, EMPTY, base).lines) if row.place}
+               for base in ("previous", "start", "reference")}  # fmt: skip
+    assert Place("solution/kernel.py", 9, "old") in removed["previous"]
+    assert Place("start/kernel.py", 9, "old") in removed["start"]
+    assert Place("reference.py", 5, "old") in removed["reference"]
+
+
+def test_a_note_on_one_base_does_not_turn_up_at_another():
+    note = LineNote(path="start/kernel.py", lines=(9, 9), side="old", text_sha256="0", text="was right before")
+    sheet = Sheet(comments={"1": note})
+    assert "m was right before" in text(diff.pane(RESUBMITTED, sheet, "start").lines, 160)
+    assert "was right before" not in text(diff.pane(RESUBMITTED, sheet, "previous").lines, 160)
+
+
+def test_in_the_split_layout_a_line_stands_for_its_new_side_and_a_removed_one_for_its_old():
+    rows = [row for row in all_rows(diff.pane(item(), EMPTY).split) if row.beside]
+    assert {row.place.side for row in rows if row.place and row.beside.spans} == {"new"}
+    gone = item(bases={"start": {"k.py": b"a\nb\n"}}, solution={"k.py": b"a\n"})
+    assert [row.place for row in all_rows(diff.pane(gone, EMPTY).split) if row.beside][-1] == Place(
+        "start/k.py", 2, "old"
+    )
 
 
 def test_unchanged_lines_open_below_their_fold():
@@ -94,6 +125,11 @@ def test_blanks_can_be_left_out_and_are_named_when_they_are_all_that_differs():
     indented = item(bases={"start": {"k.py": b"if a:\n  b\nc\n"}}, solution={"k.py": b"if a:\n    b\nc\n"})
     assert "~ blanks only" in text(diff.pane(indented, EMPTY).lines)
     assert "differs only in blanks" in text(diff.pane(indented, EMPTY, ignore_space=True).lines)
+    pane = diff.pane(indented, EMPTY)
+    assert pane.blanks is not None
+    assert pane.blanks().blanks is not None
+    assert text(pane.blanks().blanks().lines) == text(pane.lines)
+    assert all("blanks left out" in text(make().lines) for make in pane.blanks().bases.values() if make().split)
     unended = item(bases={"start": {"k.py": b"a\n"}}, solution={"k.py": b"a"})
     assert "differs only in the newline at the end" in text(diff.pane(unended, EMPTY).lines)
 

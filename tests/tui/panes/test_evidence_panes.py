@@ -1,8 +1,12 @@
+from pathlib import Path
+
 import msgspec
 import pytest
+from rich.cells import cell_len
 
 from kgrade.desk.sheet import Sheet
-from kgrade.records.evidence import Build, Check, Stage, Timing, ToleranceUsed
+from kgrade.records import codec
+from kgrade.records.evidence import Build, Check, Evidence, Stage, Timing, ToleranceUsed
 from kgrade.records.grade import FindingAnswer, Probe, ProbeCase
 from kgrade.tui.panes import build, findings, performance, profile, tests
 from tests.tui.panes.builders import (
@@ -15,12 +19,14 @@ from tests.tui.panes.builders import (
     finding,
     integrity,
     item,
+    sizes,
     task,
     timed,
 )  # fmt: skip
 from tests.tui.panes.shown import shown, text
 
 EMPTY = Sheet()
+QUEUE = Path(__file__).parents[3] / "queue"
 STAGE_PANES = [build, tests, performance, profile, findings]
 
 
@@ -166,7 +172,8 @@ def test_performance_on_a_device_shows_intervals_and_what_is_missing():
     assert " M=4096 N=4096 f16  eager       1.31x [1.28, 1.34] faster  12.3 ± 0.30 us" in lines
     assert "                    three-pass  ✗ missing: out of memory" in lines
     assert " ✗ three-pass is missing: out of memory" in lines
-    assert any("roofline     — not drawn" in line for line in lines)
+    assert any("in the order in which they were taken" in line for line in lines)
+    assert "   — no data because only one size was timed" in lines
     assert pane.glance.text == "1.31x"
 
 
@@ -179,6 +186,29 @@ def test_baselines_without_a_candidate_are_no_speedup_and_the_reason_stands_once
     assert " M=4096 N=4096 f16  this     ✗ missing: no answer within 20 s  ✗ missing" in lines
     assert "                    eager    — no speedup: nothing to divide" in lines
     assert pane.glance.text == "missing"
+
+
+def test_several_sizes_make_a_curve_and_points_on_the_roofline():
+    lines = shown(performance.pane(item({"sm_90": evidence("sm_90", time=timed(cases=sizes()))}), EMPTY).lines)
+    at = lines.index(" size against time  medians, both axes logarithmic")
+    curve, roof = lines[at:][:14], lines[lines.index(" roofline  flop per byte against flop per second") :]
+    assert "o candidate  x eager" in curve[13]
+    assert sum(line.count("o") + line.count("@") for line in curve[1:11]) == 3
+    assert "64 MiB" in curve[12]
+    assert any("flop/B" in line for line in roof[:12])
+    assert "no roof is drawn because the evidence holds no measured bandwidth" in " ".join(roof)
+    assert all(len(line) <= 80 for line in lines)
+
+
+def test_stored_evidence_is_drawn_or_says_why_not():
+    stored = [codec.decode(Evidence, path.read_bytes(), path.name) for path in sorted(QUEUE.rglob("evidence/cpu.json"))]
+    timings = [one for one in stored if any(case.candidate for case in one.stages.time.cases)]
+    assert timings
+    for one in timings:
+        lines = shown(performance.pane(item({"cpu": one}), EMPTY).lines)
+        assert any("in the order in which they were taken" in line or "no data because" in line for line in lines)
+        assert "   — no data because an interpreter ran the kernel: its times say nothing of a" in lines
+        assert all(cell_len(line) <= 80 for line in lines)
 
 
 def test_an_interval_that_holds_one_is_no_difference():

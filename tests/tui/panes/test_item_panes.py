@@ -133,6 +133,15 @@ def test_source_shows_every_file_and_the_tasks_own_behind_folds():
     assert source.glance(two).text == "2"
 
 
+def test_the_list_of_files_leads_to_each_file():
+    two = item(solution={"kernel.py": b"a\nb\n", "more/launch.py": b"c\n", "w.bin": b"\0"})
+    lines = source.pane(two, EMPTY).lines
+    rows = [lines[index] for index in range(len(lines))]
+    listed = [row for row in rows if row.to is not None]
+    assert [rows[row.to].text.split("  ")[0] for row in listed] == [row.place.path for row in listed]
+    assert [row.place.path for row in listed] == ["solution/kernel.py", "solution/more/launch.py", "solution/w.bin"]
+
+
 def test_of_a_task_under_review_the_own_files_are_the_source():
     lines = source.pane(item(submission=None, solution={}), EMPTY).lines
     assert "def softmax(x):" in text(lines)

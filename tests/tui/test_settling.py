@@ -1,0 +1,98 @@
+"""Claims that ended, two versions of a grade, a rewritten branch: settled by a key, on real desks and a real remote."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from kgrade.desk import Desk
+from kgrade.records.slugs import ItemId
+from kgrade.tui.panes import panes
+from tests.conftest import Repo
+from tests.desk.conftest import ada, open_desk  # noqa: F401  (fixtures)
+from tests.desk.test_claiming import Clock, claiming_of
+from tests.desk.test_sending import box, grade, hub, level_of  # noqa: F401  (fixtures)
+from tests.tui.stages import Play, play
+
+S01 = ItemId("softmax", "s01")
+
+
+def at(desk: Desk, scene: Callable[[Play], object]) -> None:
+    play(scene, desk=desk, makers=panes(desk.history), size=(100, 30))  # type: ignore[arg-type]
+
+
+def test_an_item_whose_claim_ended_is_taken_over(ada: Repo, open_desk: Callable[..., Desk]) -> None:  # noqa: F811
+    eve = claiming_of(ada, "eve", old := Clock(), lease_s=60)
+    old.wall -= 7200
+    eve.take(S01)
+
+    async def scene(on: Play) -> None:
+        await on.press("Q/softmax/s01\r\r")
+        assert "! only reading" in on.lines[0]
+        assert "is held by eve" in on.message
+        await on.press("3")
+        assert "is held by eve" in on.message
+        await on.press("T")
+        assert "take softmax/s01 over, if its claim has ended" in on.text
+        await on.press("\r3")
+        assert "only reading" not in on.lines[0]
+        assert "Draft" in on.lines[0]
+
+    at(open_desk(ada), scene)
+
+
+def test_what_is_held_now_stays_held(ada: Repo, open_desk: Callable[..., Desk]) -> None:  # noqa: F811
+    claiming_of(ada, "eve", Clock()).take(S01)
+
+    async def scene(on: Play) -> None:
+        await on.press("Q/softmax/s01\r\rT\r")
+        assert "! only reading" in on.lines[0]
+        assert "is held by eve" in on.message
+
+    at(open_desk(ada), scene)
+
+
+def test_one_of_two_versions_is_chosen_and_sent(hub: Repo, box: Callable[..., tuple[Repo, Desk]]) -> None:  # noqa: F811
+    _, there = box("there")
+    _, here = box("here")
+    grade(here, level=2)
+    grade(there, level=4)
+    there.sync()
+
+    async def scene(on: Play) -> None:
+        await on.settled()
+        assert "! two versions" in on.lines[0]
+        await on.press("Q/softmax/s01\r\r")
+        await on.press("T")
+        assert "keep the version from here: accept, total 50" in on.text
+        assert "keep the one saved elsewhere: accept, total 100" in on.text
+        await on.press("2")
+        assert "two versions" not in on.lines[0]
+        assert "Pushed" in on.lines[0]
+        assert on.text.count("  4   ") >= 4
+        await on.press("T")
+        assert on.message == "nothing is to be settled"
+
+    at(here, scene)
+    assert level_of(hub.show(S01.grade_path("ada"), "main")) == 4
+
+
+def test_a_rewritten_branch_is_said_until_it_is_followed(
+    hub: Repo,  # noqa: F811
+    box: Callable[..., tuple[Repo, Desk]],  # noqa: F811
+) -> None:
+    _, desk = box("one")
+    before = hub.git("rev-parse", "main")
+    grade(desk)
+    desk.sync()
+    hub.git("update-ref", "refs/heads/main", before)
+
+    async def scene(on: Play) -> None:
+        await on.settled()
+        assert "! branch rewritten" in on.lines[0]
+        assert "was rewritten on origin" in on.message
+        await on.press("T\r")
+        assert "your grade of softmax/s01 is not in the rewritten branch" in on.message
+        await on.press("3")
+        assert "rewritten" not in on.lines[0]
+
+    at(desk, scene)
