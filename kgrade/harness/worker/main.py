@@ -5,12 +5,13 @@ from __future__ import annotations
 import sys
 import time
 import traceback
-from typing import Any, Callable, Dict, List
+from typing import Any, Callable, Dict, List, Optional
 
 from .arrays import FRAMEWORKS, NumpyArrays
 from .calls import Caller
 from .clocks import repeat
 from .interfaces import function
+from .watching import Watcher
 from .wire import Line, Request, shortened
 
 
@@ -22,6 +23,7 @@ class Worker:
         self.caller = Caller(NumpyArrays())
         self.held: List[Dict[str, Any]] = []
         self.last: Any = None
+        self.watcher: Optional[Watcher] = None
 
     def serve(self, line: Line) -> None:
         """Answer until told to quit or the line is cut."""
@@ -48,6 +50,8 @@ class Worker:
         sys.path[:] = sys.path + [entry for entry in request.message["path"] if entry not in sys.path]
         versions = prepare(request.message["framework"], request.message["interpreter"], request.message["precise"])
         self.caller = Caller(FRAMEWORKS[request.message["framework"]]())
+        if "watch" in request.message:
+            self.watcher = Watcher(self.caller, request.message["watch"])
         return {"versions": versions}
 
     def do_import(self, request: Request) -> Dict[str, Any]:
@@ -60,6 +64,16 @@ class Worker:
     def do_call(self, request: Request) -> Dict[str, Any]:
         """Call one function once."""
         return self.caller.call(request, self.functions[request.message["function"]])
+
+    def do_watch(self, request: Request) -> Dict[str, Any]:
+        """Call one function once, and say what the call leaves behind."""
+        assert self.watcher is not None
+        return self.watcher.call(request, self.functions[request.message["function"]])
+
+    def do_left(self, request: Request) -> Dict[str, Any]:
+        """Say what is not as it was before the functions were imported."""
+        assert self.watcher is not None
+        return self.watcher.left()
 
     def do_judge(self, request: Request) -> Dict[str, Any]:
         """Run the task's checker."""
