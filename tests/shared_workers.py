@@ -35,6 +35,7 @@ class Hosts:
         place = run.folder / folder
         wall, interpreter = run.machine.wall, run.machine.interpreter
         guest = Guest(wall, interpreter, place, method.framework, method.stand_in, Limits(), precise, host=self)
+        guest.watched = folder == "item"
         return Standby(guest, functions, run.source.task.limits.build_s)
 
     def living(self, guest: Worker) -> Worker:
@@ -70,6 +71,7 @@ class Guest(Worker):
             made.stand_in,
             made.limits,
             made.precise,
+            made.watched,
             host=self.host,
         )
 

@@ -72,7 +72,7 @@ class Lost(Exception):
 class Worker:
     """A worker process. `framework` is torch, jax or numpy; `stand_in` what stands for the device, if anything.
 
-    One that is `watched` can be asked for `watch` and `left`.
+    One that is `watched` can be asked for `watch` and `left`, which tell what differs from before its last `load`.
     """
 
     wall: Wall
@@ -127,7 +127,6 @@ class Worker:
         )
         self._channel.opened()
         path = [entry for entry in self.interpreter.path if Path(entry).exists()]
-        watch: dict[str, Any] = {"watch": self.place("")} if self.watched else {}
         try:
             answer = self._ask(
                 "prepare",
@@ -136,7 +135,6 @@ class Worker:
                 interpreter=self.stand_in,
                 precise=self.precise,
                 path=path,
-                **watch,
             )
         except Lost as lost:
             reason = f"{self.framework} cannot be used in {self.interpreter.executable}: {lost.reason}"
@@ -152,7 +150,8 @@ class Worker:
     def load(self, functions: dict[str, tuple[str, str]], within_s: float) -> float:
         """Import functions, given as name: (file, attribute); return the seconds it took."""
         placed = {name: [self.place(file), attribute] for name, (file, attribute) in functions.items()}
-        return _seconds(self._ask("import", within_s, functions=placed))
+        watch = self.place("") if self.watched else None
+        return _seconds(self._ask("import", within_s, functions=placed, watch=watch))
 
     def call(
         self,

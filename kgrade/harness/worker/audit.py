@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 import sys
-from typing import Any, Dict, List, Tuple
+from typing import Any, Dict, List, Set, Tuple
 
 FRAMES = 8
 MOST = 40
@@ -44,15 +44,22 @@ WRITES = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEND
 
 
 class Audit:
-    """Keeps the events that a submission below `folder` causes."""
+    """Keeps the events that a submission causes, from `begin` on."""
 
-    def __init__(self, folder: str) -> None:
-        self.folder = folder.rstrip("/") + "/"
+    def __init__(self) -> None:
+        self.folder = ""
         self.scratch = (os.environ.get("TMPDIR", "/tmp").rstrip("/") + "/", "/dev/null", "/dev/shm/")
         self.events: List[Dict[str, Any]] = []
-        self._seen: Dict[Tuple[str, str, int], int] = {}
+        self._seen: Set[Tuple[str, str, int]] = set()
         self._inside = False
-        sys.addaudithook(self._heard)
+
+    def begin(self, folder: str) -> None:
+        """Listen for what code below `folder` does, and forget what was heard before."""
+        if not self.folder:
+            sys.addaudithook(self._heard)  # which stays for as long as the process lives
+        self.folder = folder.rstrip("/") + "/"
+        self.events = []
+        self._seen.clear()
 
     def _heard(self, event: str, arguments: Tuple[Any, ...]) -> None:
         direct = event in DIRECT
@@ -87,8 +94,8 @@ class Audit:
         if place is None:
             return
         key = (event, *place)
-        self._seen[key] = self._seen.get(key, 0) + 1
-        if self._seen[key] == 1:
+        if key not in self._seen:
+            self._seen.add(key)
             rule = DIRECT[event] if direct else THROUGH[event]
             self.events.append(
                 {"event": event, "rule": rule, "file": place[0], "line": place[1], "detail": _detail(event, arguments)}

@@ -12,6 +12,7 @@ class Launches:
 
     def __init__(self) -> None:
         self.counts: Dict[str, int] = {}
+        self.watched = False
 
     def clear(self, retrace: bool) -> None:
         """Begin again at nothing; `retrace` has JAX forget what it compiled, for it traces nothing twice."""
@@ -28,18 +29,17 @@ class Launches:
         key = "{} {}".format(where, getattr(function, "__name__", "kernel"))
         self.counts[key] = self.counts.get(key, 0) + 1
 
-    def watch(self) -> bool:
-        """Count from now on, where a Triton or Pallas interpreter is there; say whether one is."""
-        watched = False
+    def watch(self) -> None:
+        """Count from now on, where a Triton or Pallas interpreter is there; `watched` says whether one is."""
         interpreter = sys.modules.get("triton.runtime.interpreter")
+        pallas = sys.modules.get("jax.experimental.pallas")
+        if self.watched or (interpreter is None and pallas is None):
+            return
+        self.watched = True
         if interpreter is not None:
             _around(interpreter.InterpretedFunction, "run", lambda kernel: self.add(kernel.fn), skip="warmup")
-            watched = True
-        pallas = sys.modules.get("jax.experimental.pallas")
         if pallas is not None:
             _before(pallas, "pallas_call", self.add)
-            watched = True
-        return watched
 
 
 def _around(owner: Any, name: str, told: Any, skip: str) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 import time
 import traceback
-from typing import Any, Callable, Dict, List, Optional
+from typing import Any, Callable, Dict, List
 
 from .arrays import FRAMEWORKS, NumpyArrays
 from .calls import Caller
@@ -23,7 +23,7 @@ class Worker:
         self.caller = Caller(NumpyArrays())
         self.held: List[Dict[str, Any]] = []
         self.last: Any = None
-        self.watcher: Optional[Watcher] = None
+        self.watcher = Watcher(self.caller)
 
     def serve(self, line: Line) -> None:
         """Answer until told to quit or the line is cut."""
@@ -50,12 +50,13 @@ class Worker:
         sys.path[:] = sys.path + [entry for entry in request.message["path"] if entry not in sys.path]
         versions = prepare(request.message["framework"], request.message["interpreter"], request.message["precise"])
         self.caller = Caller(FRAMEWORKS[request.message["framework"]]())
-        if "watch" in request.message:
-            self.watcher = Watcher(self.caller, request.message["watch"])
+        self.watcher = Watcher(self.caller)
         return {"versions": versions}
 
     def do_import(self, request: Request) -> Dict[str, Any]:
-        """Import the named functions; `functions` maps a name to [file, function]."""
+        """Import the named functions; `functions` maps a name to [file, function], `watch` is the folder to watch."""
+        if request.message["watch"] is not None:
+            self.watcher.begin(request.message["watch"])
         begin = time.perf_counter()
         for name, (file, attribute) in request.message["functions"].items():
             self.functions[name] = function.load(file, attribute)
@@ -67,12 +68,10 @@ class Worker:
 
     def do_watch(self, request: Request) -> Dict[str, Any]:
         """Call one function once, and say what the call leaves behind."""
-        assert self.watcher is not None
         return self.watcher.call(request, self.functions[request.message["function"]])
 
     def do_left(self, request: Request) -> Dict[str, Any]:
         """Say what is not as it was before the functions were imported."""
-        assert self.watcher is not None
         return self.watcher.left()
 
     def do_judge(self, request: Request) -> Dict[str, Any]:

@@ -24,14 +24,19 @@ _listdir, _sleep = os.listdir, time.sleep
 
 
 class Watcher:
-    """Calls functions and looks at what they leave behind. Made before the submission is imported."""
+    """Calls functions and looks at what they leave behind, from `begin` on, which comes before their import."""
 
-    def __init__(self, caller: Caller, folder: str) -> None:
+    def __init__(self, caller: Caller) -> None:
         self.caller = caller
         self.launches = Launches()
-        self.counts = self.launches.watch()
+        self.audit = Audit()
         self.slots: Dict[str, Dict[str, Any]] = {}
-        self.audit = Audit(folder)
+
+    def begin(self, folder: str) -> None:
+        """Watch what code below `folder` does from now on."""
+        self.slots.clear()
+        self.launches.watch()
+        self.audit.begin(folder)
         self.before = Snapshot()
         self.threads, self.children = _alive()
 
@@ -55,7 +60,7 @@ class Watcher:
             "forms": forms,
             "threads": sorted(threads - self.threads)[:MOST],
             "children": sorted(children - self.children)[:MOST],
-            "launches": dict(list(self.launches.counts.items())[:MOST]) if self.counts else None,
+            "launches": dict(list(self.launches.counts.items())[:MOST]) if self.launches.watched else None,
         }
 
     def _inputs(self, request: Request, slot: str, again: bool) -> Dict[str, Any]:
