@@ -88,7 +88,9 @@ def _submission(run: Run, wanted: Collection[str]) -> Stages:
         if "time" in wanted:
             found["time"] = candidate.time(oracle)
         if "integrity" in wanted:
-            found["integrity"] = candidate.integrity(oracle, _read(run))
+            found["integrity"] = candidate.integrity(
+                oracle, _read(run), found["check"].status if "check" in found else None
+            )
     return Stages(**found)  # type: ignore[arg-type]
 
 

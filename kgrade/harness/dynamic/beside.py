@@ -37,7 +37,7 @@ def timed_path(session: Session) -> Outcome:
         return Outcome(
             said, (Sighting("T13" if alone is None else "S6", "tell" if alone is None else "suspect", said),)
         )
-    which = "benchmark cases" if cases else "the smallest case, for the benchmark's are too large for an interpreter"
+    which = "benchmark cases" if cases else "a small case, for no benchmark case is small enough for an interpreter"
     return Outcome(f"right through the calls that are timed, at {which}: {', '.join(case.name for case in where)}")
 
 
@@ -69,7 +69,7 @@ def shapes_beside(session: Session) -> Outcome:
             continue
         if wrong is not None:
             said = f"wrong at {case.name}, one beside a shape that the task names: {wrong}"
-            return Outcome(said, (Sighting("S6", "suspect", said),))
+            return Outcome(said, (Sighting("S6", session.suspicion, said),))
         right.append(case.name)
     sightings = tuple(Sighting("S6", "note", f"refuses {each}") for each in refused[:2])
     if not right and not refused:
@@ -143,15 +143,15 @@ def distributions(session: Session) -> Outcome:
 
 def _tried(session: Session, sample: Sample, what: str, rule: str) -> Outcome | None:
     try:
-        wrong = session.wrong(sample, session.call(sample, "tried").arrays)
+        wrong = session.grossly_wrong(sample, session.call(sample, "tried").arrays)
     except Lost as lost:
         if not lost.alive:
             raise
         wrong = lost.reason
     if wrong is None:
         return None
-    said = f"wrong for {what}, where the framework's own result passes, at {sample.case.name}: {wrong}"
-    return Outcome(said, (Sighting(rule, "suspect", said),))
+    said = f"far off for {what}, where the framework's own result passes, at {sample.case.name}: {wrong}"
+    return Outcome(said, (Sighting(rule, session.suspicion, said),))
 
 
 def _scaled(session: Session, sample: Sample, scale: float) -> Sample | None:

@@ -16,12 +16,16 @@ from kgrade.harness.drawing import draw_arguments, rooms
 from kgrade.harness.oracle import Expected, Oracle
 from kgrade.harness.standby import Standby
 from kgrade.harness.workers import Argument, Array
-from kgrade.records.evidence import Case, Severity
+from kgrade.records.evidence import Case, Severity, StageStatus
 from kgrade.records.task import Task
 
 
 class NotRun(Exception):
     """A test cannot be run here; the message says why, to stand behind "not run, because"."""
+
+
+GROSS, FLOOR = 0.05, 2000.0
+TELLING = 32  # fewer elements in the outputs may be the same by chance, as a softmax over one column is
 
 
 @dataclass(frozen=True)
@@ -87,25 +91,43 @@ class Session:
     workers: Standby
     framework: str
     deadline: float
+    checked: StageStatus | None = None
     cases: list[Case] = field(default_factory=list)
     sound: str | None = None
+    remembers: bool = False
     _left: dict[str, Any] | None = None
 
     def __post_init__(self) -> None:
-        wanted = [case for case in self.task.check_cases() if self.task.required(case) and self._elements(case)]
-        wanted = [case for case in wanted if case.layout == "contiguous"]
-        self.cases = sorted(wanted, key=lambda case: (case.family != "normal", self._elements(case)))
+        task = self.task
+        wanted = [case for case in task.check_cases() if case.layout == "contiguous" and task.required(case)]
+        wanted = [case for case in wanted if self._elements(case)]
+        self.cases = sorted(wanted, key=lambda case: (case.family != "normal", self._bulk(case)))
 
     @property
     def case(self) -> Case:
-        """The smallest required case, of family normal if there is one."""
+        """The smallest required case that says something, of family normal if there is one."""
         if not self.cases:
             raise NotRun("the task has no required case with contiguous inputs and elements in them")
         return self.cases[0]
 
+    @property
+    def suspicion(self) -> Severity:
+        """How much a wrong answer beside the checked cases weighs: little where checked ones are wrong too."""
+        return "suspect" if self.checked in (None, "passed", "not-run") else "note"
+
+    @property
+    def renews(self) -> bool:
+        """Whether storage can be given new values in place."""
+        return self.framework != "jax"
+
     def _elements(self, case: Case) -> int:
-        shapes = [self.task.input_shape(name, case) for name in self.task.inputs]
-        return math.prod(max(1, math.prod(shape)) for shape in shapes[:1]) * (0 not in sum(shapes, ()))
+        shapes = [self.task.input_shape(name, case) for name, spec in self.task.inputs.items() if not spec.scalar]
+        sizes = [math.prod(shape) for shape in shapes]
+        return 0 if 0 in sizes else sum(sizes)
+
+    def _bulk(self, case: Case) -> tuple[bool, int]:
+        outputs = min(math.prod(self.task.output_shape(name, case)) for name in self.task.outputs)
+        return outputs < TELLING and self._elements(case) < 8 * TELLING, self._elements(case)
 
     def on_time(self) -> bool:
         """Whether there is time left."""
@@ -128,6 +150,26 @@ class Session:
     def wrong(self, sample: Sample, arrays: dict[str, Array]) -> str | None:
         """Say what is wrong with `arrays` as an answer to `sample`, or None."""
         return self.oracle.verdict(sample.case, sample.arguments, self.expected(sample), arrays).reason
+
+    def grossly_wrong(self, sample: Sample, arrays: dict[str, Array]) -> str | None:
+        """Say what is wrong where it is too wrong for rounding: NaN where none is due, or a part of the whole scale.
+
+        An output's scale is its largest finite magnitude in the oracle, at least `FLOOR` times the tolerance's atol.
+        """
+        wrong = self.wrong(sample, arrays)
+        if wrong is None:
+            return None
+        for name, expected in self.expected(sample).arrays.items():
+            got, due = arrays[name].astype(np.float64), expected.astype(np.float64)
+            if got.shape != due.shape or bool((np.isfinite(got) != np.isfinite(due)).any()):
+                return wrong
+            finite = np.isfinite(due)
+            row = self.task.tolerance.get(self.task.dtype(self.task.outputs[name], sample.case))  # type: ignore[call-overload]
+            floor = FLOOR * row.atol if row else 0.0
+            scale = max(float(np.abs(due[finite]).max(initial=0.0)), floor)
+            if float(np.abs(got[finite] - due[finite]).max(initial=0.0)) > GROSS * scale:
+                return wrong
+        return None
 
     def fair(self, sample: Sample) -> bool:
         """Whether the framework's own result in the case's dtype passes, so that the task can be met at `sample`."""
