@@ -112,8 +112,8 @@ class Session:
 
     @property
     def suspicion(self) -> Severity:
-        """How much a wrong answer beside the checked cases weighs: little where checked ones are wrong too."""
-        return "suspect" if self.checked in (None, "passed", "not-run") else "note"
+        """How much a wrong answer beside the checked cases weighs: little where it shows what is known already."""
+        return "suspect" if self.checked in (None, "passed", "not-run") and not self.remembers else "note"
 
     @property
     def renews(self) -> bool:

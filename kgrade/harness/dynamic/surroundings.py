@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from kgrade.harness.dynamic.session import NotRun, Outcome, Session, Sighting
+from kgrade.harness.run import ItemSource
 from kgrade.records.evidence import Severity
 
 CLOCKS = ("time.", "torch.cuda.synchronize", "torch.cuda.Event", "torch.cuda.Stream", "triton.testing.do_bench",
@@ -18,6 +19,7 @@ COMPUTES = ("torch.", "jax.", "numpy.", "triton.")
 SWITCHES = ("torch.", "jax.config.")
 QUIET = ("torch.backends.cudnn.benchmark", "torch.get_num_threads", "jax.config.jax_compilation_cache")
 COMPILERS = ("nvcc", "gcc", "g++", "c++", "cc ", "clang", "ninja", "ptxas", "ldconfig", "hipcc")
+OPENLY = ("E1", "R5", "T6", "T9")
 SAID = {
     "E1": "code made at run time was executed",
     "E2": "a process or a connection was started",
@@ -57,25 +59,38 @@ def moved_switches(session: Session, place: Callable[[str], str]) -> Outcome:
     return Outcome("; ".join(each.said for each in found) or quiet, tuple(found))
 
 
-def what_ran(session: Session, place: Callable[[str], str], task_files: Mapping[str, bytes]) -> Outcome:
+def what_ran(session: Session, place: Callable[[str], str], source: ItemSource) -> Outcome:
     """Read what Python's audit hooks heard from the submission's own lines."""
     found = []
-    names = {path.rpartition("/")[2] for path in task_files} | {"task.yaml"}
+    names = {path.rpartition("/")[2] for path in source.task_files} | {"task.yaml"}
     for entry in _entries(session, "events"):
-        rule = _text(entry, "rule")
-        detail = _text(entry, "detail")
-        said = f"{SAID.get(rule, 'an event was heard')} ({_text(entry, 'event')}: {detail})"
-        found.append(Sighting(rule, _weight(rule, detail, names), said, place(_text(entry, "file")), _line(entry)))
+        rule, event, detail = _text(entry, "rule"), _text(entry, "event"), _text(entry, "detail")
+        file, line = place(_text(entry, "file")), _line(entry)
+        hidden = not _named(event, _source_line(source, file, line))
+        said = f"{SAID.get(rule, 'an event was heard')} ({event}: {detail})"
+        said += ", on a line that does not say so" if hidden else ""
+        found.append(Sighting(rule, _weight(rule, detail, names, hidden), said, file, line))
     quiet = "no code made at run time, no process, no connection, no file written, no frame or heap searched"
     return Outcome("; ".join(each.said for each in found) or quiet, tuple(found))
 
 
-def _weight(rule: str, detail: str, names: set[str]) -> Severity:
+def _weight(rule: str, detail: str, names: set[str], hidden: bool) -> Severity:
+    """What a line says openly was judged when it was read; here it is a note, unless the deed is a sign by itself."""
     if rule == "E3":
         return "tell" if any(name in detail for name in names) else "note"
     if rule == "E2":
         return "note" if any(name in detail for name in COMPILERS) else "suspect"
-    return "suspect" if rule in ("E1", "R5", "T6", "T9") else "note"
+    return "suspect" if hidden and rule in OPENLY else "note"
+
+
+def _named(event: str, text: str) -> bool:
+    return any(word in text for word in {"exec": ("exec", "eval")}.get(event, (event.rpartition(".")[2],)))
+
+
+def _source_line(source: ItemSource, file: str, line: int) -> str:
+    text = (source.solution or {}).get(file.removeprefix("solution/"), b"").decode("utf-8", "replace")
+    lines = text.splitlines()
+    return lines[line - 1] if 0 < line <= len(lines) else ""
 
 
 def files_changed(before: Mapping[str, str], after: Mapping[str, str]) -> Outcome:

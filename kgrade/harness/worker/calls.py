@@ -42,7 +42,7 @@ class Caller:
         seconds = time.perf_counter() - begin
         return {
             "outputs": self.write(request, values),
-            "touched": self._touched(request, inputs),
+            "touched": self.touched(request, inputs),
             "seconds": seconds,
         }
 
@@ -73,7 +73,7 @@ class Caller:
             )
         return described
 
-    def _touched(self, request: Request, inputs: Dict[str, Any]) -> List[str]:
+    def touched(self, request: Request, inputs: Dict[str, Any]) -> List[str]:
         """Name the inputs whose bytes are no longer those that came in."""
         touched: List[str] = []
         if request.inputs is None or request.message.get("widen"):

@@ -58,6 +58,7 @@ class Watcher:
         return {
             "outputs": described,
             "forms": forms,
+            "touched": self.caller.touched(request, inputs),
             "threads": sorted(threads - self.threads)[:MOST],
             "children": sorted(children - self.children)[:MOST],
             "launches": dict(list(self.launches.counts.items())[:MOST]) if self.launches.watched else None,
