@@ -8,6 +8,7 @@ from __future__ import annotations
 import shutil
 import tempfile
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -27,6 +28,7 @@ class Hosts:
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         self._living: dict[tuple[str, str | None, bool], Worker] = {}
+        self._starter = ThreadPoolExecutor(1)  # a walled process dies with the thread that started it
 
     def workers(
         self, run: Run, folder: str, method: Method, functions: dict[str, tuple[str, str]], *, precise: bool = False
@@ -44,7 +46,7 @@ class Hosts:
         host = self._living.get(kind)
         if host is None or not host.alive:
             host = Worker(guest.wall, guest.interpreter, self.folder, *kind[:2], Limits(cpu_s=3600), kind[2])
-            host.start()
+            self._starter.submit(host.start).result()
             self._living[kind] = host
         return host
 
@@ -52,6 +54,7 @@ class Hosts:
         """End every process."""
         for host in self._living.values():
             host.finish()
+        self._starter.shutdown()
 
 
 @dataclass

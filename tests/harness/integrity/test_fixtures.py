@@ -8,6 +8,12 @@ from cases import Case, cases, task
 from kgrade.harness.integrity import analyse, overall
 from kgrade.harness.integrity.rules import RULES
 
+# The kinds of cheating that a machine without a GPU can see something of.
+CATALOGUE = set(
+    "T1 T2 T3 T4 T5 T6 T7 T8 T9 T10 T11 T12 T13 T14 T15 T16 R1 R2 R3 R4 R5 R7"
+    " S1 S2 S3 S4 S5 S6 S7 S8 S9 S10 S11 S12 S13 B1 B2 B3 B4 B5 B6 E1 E2 E3 E4 U1".split()
+)
+ABOUT_THE_TASK = {"S2"}  # a task whose output is constant: no sign in a submission shows it
 CHEATS = cases("cheats")
 HONEST = cases("honest")
 
@@ -36,6 +42,10 @@ def test_an_honest_look_alike_is_no_tell_without_a_task(case: Case) -> None:
 def test_there_are_enough_of_both() -> None:
     assert len(CHEATS) >= 45
     assert len(HONEST) >= 45
+
+
+def test_every_kind_has_a_rule() -> None:
+    assert {rule.id for rule in RULES} == CATALOGUE - ABOUT_THE_TASK
 
 
 def test_every_rule_is_shown_from_both_sides() -> None:
