@@ -93,11 +93,11 @@ def literals(*nodes: ast.AST) -> Tags:
             if isinstance(inner, ast.Compare):
                 if any(isinstance(op, ast.Eq | ast.NotEq | ast.In | ast.NotIn) for op in inner.ops):
                     sides = [inner.left, *inner.comparators]
-            elif isinstance(inner, ast.MatchValue):
-                sides = [inner.value]
                 if isinstance(inner.ops[0], ast.Lt | ast.LtE) and isinstance(inner.comparators[0], ast.Constant):
                     bound = inner.comparators[0].value
                     found |= {f"below:{bound + isinstance(inner.ops[0], ast.LtE)}"} if type(bound) is int else set()
+            elif isinstance(inner, ast.MatchValue):
+                sides = [inner.value]
             for side in sides:
                 found |= {
                     f"equals:{each.value}"

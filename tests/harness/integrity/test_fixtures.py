@@ -9,10 +9,13 @@ from kgrade.harness.integrity import analyse, overall
 from kgrade.harness.integrity.rules import RULES
 
 # The kinds of cheating that a machine without a GPU can see something of.
-CATALOGUE = set(
-    "T1 T2 T3 T4 T5 T6 T7 T8 T9 T10 T11 T12 T13 T14 T15 T16 R1 R2 R3 R4 R5 R7"
-    " S1 S2 S3 S4 S5 S6 S7 S8 S9 S10 S11 S12 S13 B1 B2 B3 B4 B5 B6 E1 E2 E3 E4 U1".split()
-)
+CATALOGUE = {
+    *(f"T{number}" for number in range(1, 17)),
+    *("R1", "R2", "R3", "R4", "R5", "R7"),
+    *(f"S{number}" for number in range(1, 14)),
+    *(f"B{number}" for number in range(1, 7)),
+    *("E1", "E2", "E3", "E4", "U1"),
+}
 ABOUT_THE_TASK = {"S2"}  # a task whose output is constant: no sign in a submission shows it
 CHEATS = cases("cheats")
 HONEST = cases("honest")
