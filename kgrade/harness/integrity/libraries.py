@@ -189,8 +189,6 @@ def method(walk: Walk, frame: Frame, node: ast.AST, name: str, receiver: Value, 
             return Value(tags=receiver.tags, const=receiver.const.decode("utf-8", "replace"))
         if name == "copy_":
             return _inplace(walk, frame, node, name, receiver, arguments)
-        if name == "format" and isinstance(receiver.const, str):
-            return Value(tags=derived(*values).tags | {"template"})
         if name in vocabulary.WAITS:
             walk.note(frame, "call", "tensor." + name, node)
         return Value(tags=derived(*values).tags)
