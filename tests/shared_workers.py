@@ -28,7 +28,7 @@ class Hosts:
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         self._living: dict[tuple[str, str | None, bool], Worker] = {}
-        self._starter = ThreadPoolExecutor(1)  # what a thread started behind the wall dies with that thread
+        self._starter = ThreadPoolExecutor(1)  # a walled process dies with the thread that started it
 
     def workers(
         self, run: Run, folder: str, method: Method, functions: dict[str, tuple[str, str]], *, precise: bool = False
@@ -37,6 +37,7 @@ class Hosts:
         place = run.folder / folder
         wall, interpreter = run.machine.wall, run.machine.interpreter
         guest = Guest(wall, interpreter, place, method.framework, method.stand_in, Limits(), precise, host=self)
+        guest.watched = folder == "item"
         return Standby(guest, functions, run.source.task.limits.build_s)
 
     def living(self, guest: Worker) -> Worker:
@@ -73,6 +74,7 @@ class Guest(Worker):
             made.stand_in,
             made.limits,
             made.precise,
+            made.watched,
             host=self.host,
         )
 

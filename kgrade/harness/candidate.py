@@ -6,6 +6,7 @@ import re
 from collections.abc import Mapping
 
 from kgrade.harness.check import CANDIDATE, Checking, candidate_call
+from kgrade.harness.dynamic import examine, unexamined
 from kgrade.harness.losses import failure
 from kgrade.harness.measure import Measuring
 from kgrade.harness.methods import INTERPRETED, Method, candidate_method, why_not_run
@@ -13,7 +14,7 @@ from kgrade.harness.oracle import Oracle
 from kgrade.harness.run import Run
 from kgrade.harness.standby import Standby
 from kgrade.harness.workers import Lost
-from kgrade.records.evidence import Build, BuildTarget, Check, Failure, Timing
+from kgrade.records.evidence import Build, BuildTarget, Check, Failure, Integrity, StageStatus, Timing
 
 
 class Unfound(Exception):
@@ -107,6 +108,13 @@ class Candidate:
         if reason is not None or self.workers is None:
             return Timing(status="not-run", reason=reason)
         return Measuring(self.task, self.workers, oracle, self.method.text).run(self.run.watch)
+
+    def integrity(self, oracle: Oracle, found: Integrity, checked: StageStatus | None) -> Integrity:
+        """Return the integrity stage: `found`, which was read from the source, with what the tests show."""
+        reason = why_not_run(self.task, self.run.target) or self._not_imported()
+        if reason is not None or self.workers is None:
+            return unexamined(found, reason or "it has no worker")
+        return examine(self.run, found, oracle, self.workers, self.method.framework, checked)
 
     def _not_imported(self) -> str | None:
         return f"it cannot be imported: {self.failure.line}" if self.failure is not None else None

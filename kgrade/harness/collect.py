@@ -16,6 +16,7 @@ from kgrade.harness import integrity
 from kgrade.harness.candidate import Candidate
 from kgrade.harness.check import Checking, reference_call, zeros_call
 from kgrade.harness.compiled import compile_solution
+from kgrade.harness.dynamic import unexamined
 from kgrade.harness.machine import environment
 from kgrade.harness.methods import INTERPRETED, oracle_method, why_not_run
 from kgrade.harness.oracle import Oracle
@@ -53,8 +54,6 @@ def collect(
         run = Run(source, target, machine or Machine.here(), Path(folder), Watch(on_progress, cancel))
         run.write_files()
         found = _submission(run, stages) if source.solution is not None else _review(run, stages)
-        if "integrity" in stages:
-            found = msgspec.structs.replace(found, integrity=_integrity(run))
         for name in ("sanitize", "profile"):
             if name in stages:
                 found = msgspec.structs.replace(found, **{name: Stage(status="not-run", reason=NOT_BUILT)})
@@ -72,7 +71,7 @@ def collect(
 
 def _submission(run: Run, wanted: Collection[str]) -> Stages:
     task = run.source.task
-    found: dict[str, Build | Check | Timing] = {}
+    found: dict[str, Build | Check | Timing | Integrity] = {}
     with ExitStack() as ending:
         candidate = Candidate.of(run)
         if candidate is None:
@@ -88,15 +87,19 @@ def _submission(run: Run, wanted: Collection[str]) -> Stages:
             found["check"] = candidate.check(oracle)
         if "time" in wanted:
             found["time"] = candidate.time(oracle)
+        if "integrity" in wanted:
+            found["integrity"] = candidate.integrity(
+                oracle, _read(run), found["check"].status if "check" in found else None
+            )
     return Stages(**found)  # type: ignore[arg-type]
 
 
 def _review(run: Run, wanted: Collection[str]) -> Stages:
     """Examine the task itself: its reference against the oracle at its own tolerance, and zeros as a control."""
     task = run.source.task
-    found: dict[str, Build | Check | Timing] = {
+    found: dict[str, Build | Check | Timing | Integrity] = {
         name: kind(status="not-run", reason=REVIEW)
-        for name, kind in (("build", Build), ("time", Timing))
+        for name, kind in (("build", Build), ("time", Timing), ("integrity", Integrity))
         if name in wanted
     }
     if "check" in wanted:
@@ -112,11 +115,10 @@ def _review(run: Run, wanted: Collection[str]) -> Stages:
     return Stages(**found)  # type: ignore[arg-type]
 
 
-def _integrity(run: Run) -> Integrity:
+def _read(run: Run) -> Integrity:
     """Read the submission for signs of cheating; nothing of it is run."""
     source = run.source
-    if source.solution is None:
-        return Integrity(status="not-run", reason=REVIEW)
+    assert source.solution is not None
     run.watch.step("integrity", 0, 1, "static analysis")
     return integrity.stage(source.solution, source.task, source.task_files, source.others)
 
@@ -133,9 +135,11 @@ def _of_reference(check: Check) -> Check:
 def _compiled(run: Run, wanted: Collection[str]) -> Stages:
     """Return the stages of a submission that is compiled or read, and that nothing here can call."""
     reason = why_not_run(run.source.task, run.target) or f"{run.source.task.interface} submissions are not called yet"
-    found: dict[str, Build | Check | Timing] = {}
+    found: dict[str, Build | Check | Timing | Integrity] = {}
     if "build" in wanted:
         found["build"] = compile_solution(run)
+    if "integrity" in wanted:
+        found["integrity"] = unexamined(_read(run), reason)
     if "check" in wanted:
         found["check"] = Check(status="not-run", reason=reason)
     if "time" in wanted:

@@ -94,6 +94,7 @@ class Run:
                 memory_bytes=int(task.limits.memory_gb * 2**30),
             ),
             precise,
+            watched=folder == "item",
             cancelled=self.watch.cancel.is_set,
         )
         return Standby(recipe, functions, task.limits.build_s)

@@ -70,7 +70,10 @@ class Lost(Exception):
 
 @dataclass
 class Worker:
-    """A worker process. `framework` is torch, jax or numpy; `stand_in` what stands for the device, if anything."""
+    """A worker process. `framework` is torch, jax or numpy; `stand_in` what stands for the device, if anything.
+
+    One that is `watched` can be asked for `watch` and `left`, which tell what differs from before its last `load`.
+    """
 
     wall: Wall
     interpreter: Interpreter
@@ -79,6 +82,7 @@ class Worker:
     stand_in: str | None
     limits: Limits
     precise: bool = False
+    watched: bool = False
     versions: dict[str, str] = field(default_factory=dict)
     cancelled: Callable[[], bool] = lambda: False
     _channel: Channel | None = None
@@ -100,6 +104,7 @@ class Worker:
             self.stand_in,
             self.limits,
             self.precise,
+            self.watched,
             cancelled=self.cancelled,
         )
 
@@ -145,7 +150,8 @@ class Worker:
     def load(self, functions: dict[str, tuple[str, str]], within_s: float) -> float:
         """Import functions, given as name: (file, attribute); return the seconds it took."""
         placed = {name: [self.place(file), attribute] for name, (file, attribute) in functions.items()}
-        return _seconds(self._ask("import", within_s, functions=placed))
+        watch = self.place("") if self.watched else None
+        return _seconds(self._ask("import", within_s, functions=placed, watch=watch))
 
     def call(
         self,
@@ -177,6 +183,36 @@ class Worker:
         touched = answer.get("touched")
         named = touched if isinstance(touched, list) else []
         return Returned(arrays, [each.name for each in arguments if each.name in named], _seconds(answer))
+
+    def watch(
+        self,
+        function: str,
+        arguments: Sequence[Argument],
+        outputs: dict[str, int],
+        within_s: float,
+        *,
+        slot: str = "",
+        again: bool = False,
+        delay_s: float = 0.0,
+        retrace: bool = False,
+    ) -> tuple[Returned, dict[str, Array], dict[str, Any]]:
+        """Call once on the storage called `slot`: new, or with `again` the one that is there, given new values.
+
+        `retrace` has a compiling framework trace the call anew, so that its launches are seen.
+
+        Return what came back at once, the same outputs `delay_s` seconds later, and the worker's claims about types,
+        threads, children and launches.
+        """
+        memory, specs = _packed(arguments)
+        twice = {**outputs, **{f"{name} later": room for name, room in outputs.items()}}
+        how = {"slot": slot, "again": again, "delay_s": delay_s, "retrace": retrace}
+        answer, arrays = self._with_outputs("watch", within_s, twice, memory, function=function, inputs=specs, **how)
+        late = {name: arrays.pop(f"{name} later") for name in outputs}
+        return Returned(arrays, [], _seconds(answer)), late, answer
+
+    def left(self, within_s: float) -> dict[str, Any]:
+        """Return the worker's claims about what is not as it was before the submission was imported."""
+        return self._ask("left", within_s)
 
     def judge(
         self, function: str, groups: tuple[Sequence[Argument], Sequence[Argument], Sequence[Argument]], within_s: float

@@ -309,13 +309,26 @@ class Finding(Part, frozen=True, kw_only=True):
         return f"{self.name}@{self.path}:{self.line}"
 
 
+class SettlingTest(Part, frozen=True, kw_only=True):
+    """One test that was run to settle findings, by name: whether it saw the sign it looks for, and what it saw.
+
+    `settles` are the ids of the rules whose findings it settles.
+    """
+
+    name: str
+    status: Literal["seen", "not-seen", "not-run"]
+    said: str
+    settles: list[str] = []
+
+
 class Integrity(Part, frozen=True, kw_only=True):
-    """The integrity stage: findings, static and dynamic."""
+    """The integrity stage: findings, static and dynamic, and the tests that were run for them."""
 
     status: StageStatus
     reason: str | None = None
     log: str | None = None
     findings: list[Finding] = []
+    tests: list[SettlingTest] = []
 
 
 class Stage(Part, frozen=True, kw_only=True):

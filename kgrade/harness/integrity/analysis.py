@@ -8,15 +8,15 @@ from typing import Literal
 
 from kgrade.harness.integrity import cuda, python, similarity
 from kgrade.harness.integrity.asked import Asked, of_task
+from kgrade.harness.integrity.findings import GRAVITY, of_rule, ordered
 from kgrade.harness.integrity.model import Fact, Model
 from kgrade.harness.integrity.rules import RULES
 from kgrade.harness.integrity.signs import View
 from kgrade.harness.integrity.values import Walk
-from kgrade.records.evidence import Finding, Integrity, Severity
+from kgrade.records.evidence import Finding, Integrity
 from kgrade.records.task import Task
 
 Word = Literal["clean", "notes", "suspect", "tell"]
-_GRAVITY: dict[Severity, int] = {"tell": 0, "suspect": 1, "note": 2}
 _LEAST_ALIKE = 24
 _NEWLINE = re.compile(r"\r\n|\r|\n")
 
@@ -141,17 +141,9 @@ def _findings(view: View, files: Mapping[str, bytes]) -> list[Finding]:
     for rule in RULES:
         for sign in rule.signs(view):
             path = sign.path or min(files, default="")
-            one = Finding(
-                rule=rule.id,
-                name=rule.name,
-                severity=sign.severity,
-                path=path,
-                line=max(1, sign.line),
-                snippet=view.model.snippet(path, sign.line),
-                why=f"{sign.said[:1].upper()}{sign.said[1:]}. {rule.what} Honest code that looks alike: {rule.honest}",
-                settles=rule.settles,
-            )
+            snippet = view.model.snippet(path, sign.line)
+            one = of_rule(rule, sign.severity, path, sign.line, snippet, sign.said)
             known = found.get(one.key)
-            if known is None or _GRAVITY[one.severity] < _GRAVITY[known.severity]:
+            if known is None or GRAVITY[one.severity] < GRAVITY[known.severity]:
                 found[one.key] = one
-    return sorted(found.values(), key=lambda one: (_GRAVITY[one.severity], one.path, one.line, one.rule))
+    return ordered(found.values())

@@ -335,6 +335,8 @@ def decorate(walk: Walk, frame: Frame, node: ast.expr, value: Value, function: F
         return value
     if texts & {"builtins.property", "functools.cached_property"} or "setter" in expressions.dotted_text(node):
         return value
+    if any(each.startswith("torch.library.") for each in texts):
+        return value  # registering an operation leaves the function callable as it was
     made = invoke(walk, frame, node, decorator, Arguments([value])) if decorator.names else value
     started = any(each.startswith("pallas:") for each in made.names)
     if (function.jit is not None and not started) or not made.names:

@@ -85,7 +85,7 @@ def dotted_text(node: ast.AST | None) -> str:
 
 
 def literals(*nodes: ast.AST) -> Tags:
-    """`equals:4096` for each whole number that `nodes` compare something with for equality."""
+    """`equals:4096` for each whole number that `nodes` compare with for equality, `below:16` for an upper bound."""
     found: set[str] = set()
     for node in nodes:
         for inner in ast.walk(node):
@@ -93,6 +93,9 @@ def literals(*nodes: ast.AST) -> Tags:
             if isinstance(inner, ast.Compare):
                 if any(isinstance(op, ast.Eq | ast.NotEq | ast.In | ast.NotIn) for op in inner.ops):
                     sides = [inner.left, *inner.comparators]
+                if isinstance(inner.ops[0], ast.Lt | ast.LtE) and isinstance(inner.comparators[0], ast.Constant):
+                    bound = inner.comparators[0].value
+                    found |= {f"below:{bound + isinstance(inner.ops[0], ast.LtE)}"} if type(bound) is int else set()
             elif isinstance(inner, ast.MatchValue):
                 sides = [inner.value]
             for side in sides:
@@ -139,6 +142,8 @@ def binary(walk: Walk, frame: Frame, node: ast.AST, left: Value, right: Value, k
         return calls.library(walk, frame, node, "torch." + _OPERATORS[kind], [left, right])
     if "pathlib.Path()" in left.names and kind is ast.Div:
         return Value(left.names, left.tags | {f"path:{right.const}"})
+    if kind is ast.Div and isinstance(right.const, str):
+        return Value(frozenset({"pathlib.Path()"}), left.tags | {f"path:{right.const}"})
     return Value(tags=left.tags | right.tags)
 
 

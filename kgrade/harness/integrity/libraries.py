@@ -187,6 +187,8 @@ def method(walk: Walk, frame: Frame, node: ast.AST, name: str, receiver: Value, 
     if not receiver.tensor:
         if name == "decode" and isinstance(receiver.const, bytes):
             return Value(tags=receiver.tags, const=receiver.const.decode("utf-8", "replace"))
+        if name == "copy_":
+            return _inplace(walk, frame, node, name, receiver, arguments)
         if name in vocabulary.WAITS:
             walk.note(frame, "call", "tensor." + name, node)
         return Value(tags=derived(*values).tags)

@@ -67,17 +67,21 @@ def seed_regeneration(view: View) -> Iterator[Sign]:
         for fact in view.model.acting("state", "call")
         if fact.name.rpartition(".")[2] in ("manual_seed", "seed", "PRNGKey")
     ]
-    if not seeded:
+    restored = [fact for fact in view.model.of("state", "call", live=True) if "set_rng_state" in fact.name]
+    if not seeded and not restored:
         return
     for fact in view.model.of("call", live=True):
         if fact.name.rpartition(".")[2] in vocabulary.RANDOM and fact.name.startswith(("torch.", "numpy.", "jax.")):
-            yield at(fact, "suspect", "random tensors are drawn from a fixed seed while the kernel is called")
+            yield at(fact, "suspect", "random tensors are drawn from a known seed or state while the kernel is called")
+
+
+_HARMLESS = ("reports", "raises")
 
 
 def call_counter(view: View) -> Iterator[Sign]:
     """T12: the host counts its calls and behaves by the count."""
     for branch in view.model.of("branch", live=True):
-        if "count" in branch.about:
+        if "count" in branch.about and branch.detail not in _HARMLESS:
             yield at(branch, "suspect", "a path is chosen by a number that grows from call to call")
     for fact in view.model.of("memo", live=True):
         if "count" in fact.about and _outputs(fact):
@@ -101,7 +105,7 @@ def caller_sniffing(view: View) -> Iterator[Sign]:
             watched = any(_WATCHERS.search(name) for name in names) and branch.live
             yield at(
                 branch,
-                "suspect" if watched else "note",
+                "suspect" if watched and branch.detail not in _HARMLESS else "note",
                 f"a path is chosen by the environment ({', '.join(names) or 'a variable'})",
             )
     looks = {branch.line for branch in view.model.acting("branch") if "caller" in branch.about}

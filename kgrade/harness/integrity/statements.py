@@ -65,16 +65,38 @@ def _if(walk: Walk, frame: Frame, node: ast.If) -> bool:
     test = expressions.evaluate(walk, frame, node.test)
     truth = None if test.const is UNKNOWN else bool(test.const)
     name = place(frame.scope, node)
-    branch_tags = test.tags | expressions.literals(node.test)
+    branch_tags = test.tags | expressions.literals(node.test) | _tabulated(walk, frame, node.test)
     if truth is None and (any(tag.startswith("from:in") for tag in test.tags) or _compares_element(node.test, test)):
         branch_tags |= {"data"}
     frame.branch_tags[name] = branch_tags
     raising = all(isinstance(inner, ast.Raise | ast.Assert) for inner in node.body) and not node.orelse
     detail = "raises" if raising else "decided" if truth is not None else ""
+    if not detail and not node.orelse and all(_only_reports(inner) for inner in node.body):
+        detail = "reports"
     if isinstance(node.test, ast.Constant):
         detail = "literal"
     walk.note(frame, "branch", name, node, branch_tags, detail)
     return branches(walk, frame, name, (node.body, node.orelse), truth)
+
+
+def _tabulated(walk: Walk, frame: Frame, test: ast.expr) -> frozenset[str]:
+    """`equals:4096` for the whole numbers of a literal table, given elsewhere, in which something is looked for."""
+    if not isinstance(test, ast.Compare) or not isinstance(test.ops[0], ast.In | ast.NotIn):
+        return frozenset()
+    table = expressions.evaluate(walk, frame, test.comparators[0])
+    rows = [row for each in table.items or () for row in (each, *(each.items or ()))]
+    return frozenset(sorted(f"equals:{row.const}" for row in rows if type(row.const) is int)[:12])
+
+
+def _only_reports(node: ast.stmt) -> bool:
+    """Whether a statement says or refuses something, or sets a flag, and does nothing else."""
+    if isinstance(node, ast.If | ast.For):
+        return all(_only_reports(inner) for inner in (*node.body, *node.orelse))
+    if isinstance(node, ast.Expr) and isinstance(node.value, ast.Call):
+        return expressions.dotted_text(node.value.func).rpartition(".")[2] in _REPORTERS
+    if isinstance(node, ast.Assign | ast.AnnAssign):
+        return isinstance(node.value, ast.Constant)
+    return isinstance(node, ast.Raise | ast.Assert | ast.Pass)
 
 
 def _compares_element(node: ast.expr, test: Value) -> bool:
@@ -323,6 +345,7 @@ def _match(walk: Walk, frame: Frame, node: ast.Match) -> bool:
     return False
 
 
+_REPORTERS = {"print", "warn", "warning", "info", "debug"}
 _READERS: dict[type[ast.stmt], Callable[[Walk, Frame, Any], bool]] = {
     ast.Return: _return, ast.If: _if, ast.For: _for, ast.AsyncFor: _for, ast.While: _while, ast.Try: _try,
     ast.TryStar: _try, ast.With: _with, ast.AsyncWith: _with, ast.Assign: _assign, ast.AnnAssign: _annotated,

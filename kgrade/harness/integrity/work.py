@@ -95,6 +95,8 @@ def pasted_library(view: View) -> Iterator[Sign]:
                 yield at(fact, "tell", f"{fact.name} is forbidden here")
             elif "compute" in fact.about and not view.real:
                 yield at(fact, "suspect", f"{fact.name} works, and no kernel of the author's")
+            elif _sorts(fact.name) and "sort" in asked.families:
+                yield at(fact, "suspect", f"{fact.name} does the task's main work")
             elif "compute" in fact.about:
                 yield at(fact, "note", f"{fact.name} is used")
         elif _packaged(fact.name) and "compute" in fact.about and view.flows(fact):
@@ -102,6 +104,12 @@ def pasted_library(view: View) -> Iterator[Sign]:
                 "tell" if asked.forbids(fact.name) or (asked.wants_kernel and not view.real) else "suspect"
             )
             yield at(fact, severity, f"{fact.name} belongs to a library of finished kernels")
+
+
+def _sorts(name: str) -> bool:
+    """Whether a device-wide call of CUB or Thrust sorts or ranks."""
+    last = name.rpartition(".")[2].lower()
+    return "sort" in last or "topk" in last or "sort" in name.rpartition(".")[0].lower()
 
 
 def compiler_as_kernel(view: View) -> Iterator[Sign]:
@@ -164,9 +172,19 @@ def recycled_memory(view: View) -> Iterator[Sign]:
 
 
 def trivial_constant(view: View) -> Iterator[Sign]:
-    """S1: a constant is returned."""
+    """S1: a constant is returned, or what kernels make that no input reaches."""
+    written = any(_computed_by_kernel(fact.about) for fact in view.model.of("return", live=True))
+    reached = [fact for fact in view.launches if any(tag.startswith(_COMPUTED) for tag in fact.about)]
+    native = any(fact.name.startswith("ext:") or not fact.about for fact in view.launches)
+    if written and view.launches and not reached and not native and not list(view.library_work()):
+        for fact in view.model.of("launch", live=True):
+            yield at(fact, "suspect", "the kernel is given no input and nothing computed from one")
     for fact in _unmade(view, ":constant"):
         yield at(fact, "tell", "the result is a constant")
+
+
+def _computed_by_kernel(about: frozenset[str]) -> bool:
+    return any(tag.startswith("written:") for tag in about)
 
 
 def nan_wildcard(view: View) -> Iterator[Sign]:
@@ -253,7 +271,12 @@ def zeroed_case(view: View) -> Iterator[Sign]:
             if branch is None or not guard.endswith("+") or "shape" not in branch.about:
                 continue
             sizes = sorted(int(tag[7:]) for tag in branch.about if tag.startswith("equals:"))
-            if sizes and sizes[-1] > _SMALL:
+            sizes += sorted(int(tag[6:]) for tag in branch.about if tag.startswith("below:") and int(tag[6:]) > 1)
+            if (
+                sizes
+                and sizes[-1] > 1
+                and (sizes[-1] > _SMALL or any(tag.startswith("below:") for tag in branch.about))
+            ):
                 yield at(fact, "suspect", f"where a size is {sizes[-1]}, something is returned that nothing computed")
                 break
 

@@ -1,8 +1,9 @@
-"""Raw bytes to the arrays of a framework and back. One class for each framework, all with the same four methods.
+"""Raw bytes to the arrays of a framework and back. One class for each framework, all with the same methods.
 
 `load` makes a fresh array of `shape` and `dtype` (a name such as `bfloat16`) from contiguous row-major bytes; `widen`
 converts a floating array to float64, exactly; `unload` gives back dtype name, shape, strides in elements and bytes;
-`finish` waits until the device has done its work.
+`finish` waits until the device has done its work; `refill` gives an array new values under its old address, and `form`
+says what kind of object an output is without calling anything of its own.
 """
 
 from __future__ import annotations
@@ -66,7 +67,7 @@ class TorchArrays:
         """Return dtype name, shape, strides and the bytes in row-major order."""
         if not isinstance(tensor, self.torch.Tensor):
             return NumpyArrays().unload(tensor)
-        plain = tensor.detach().to("cpu")
+        plain = self.torch.Tensor.detach(tensor).to("cpu")  # a method hung on the output must not answer for it
         name = str(plain.dtype).replace("torch.", "")
         strides = list(plain.stride())
         plain = plain.contiguous()
@@ -86,6 +87,26 @@ class TorchArrays:
 
     def finish(self, results: Any) -> None:
         """Nothing to wait for: work on the CPU is done when the call returns."""
+
+    def refill(self, tensor: Any, values: Any) -> None:
+        """Overwrite the tensor's bytes; neither its address nor its version counter tells."""
+        bits = {1: self.torch.uint8, 2: self.torch.int16}.get(tensor.element_size())
+        plain = tensor.detach()
+        known = plain.dtype in (self.torch.bfloat16,) or "float8" in str(plain.dtype)
+        to, new = (plain.view(bits), values.view(bits)) if known else (plain, values)
+        np.copyto(to.numpy(), new.numpy())
+
+    def form(self, tensor: Any) -> Dict[str, Any]:
+        """Return the exact type, the names hung on the object, and the bytes of its storage (-1: it has none)."""
+        kind = type(tensor)
+        if not issubclass(kind, self.torch.Tensor):
+            return _form(tensor)
+        try:
+            with self.torch._C.DisableTorchFunction():
+                held = int(self.torch.Tensor.untyped_storage(tensor).nbytes())
+        except (RuntimeError, NotImplementedError, TypeError):
+            held = -1
+        return dict(_form(tensor), storage=held, plain=kind in (self.torch.Tensor, self.torch.nn.Parameter))
 
 
 class JaxArrays:
@@ -125,6 +146,11 @@ class JaxArrays:
         """Wait for results that JAX computes asynchronously."""
         self.jax.block_until_ready(results)
 
+    def form(self, array: Any) -> Dict[str, Any]:
+        """Return the exact type; JAX's own arrays are plain."""
+        kind = type(array)
+        return dict(_form(array), plain=kind.__module__.startswith(("jax", "numpy")))
+
 
 class NumpyArrays:
     """numpy arrays; bfloat16 and float8 need ml_dtypes."""
@@ -149,6 +175,24 @@ class NumpyArrays:
 
     def finish(self, results: Any) -> None:
         """Nothing to wait for."""
+
+    def refill(self, array: Any, values: Any) -> None:
+        """Overwrite the array's values."""
+        np.copyto(array, values)
+
+    def form(self, array: Any) -> Dict[str, Any]:
+        """Return the exact type; numpy's own arrays are plain."""
+        return _form(array)
+
+
+def _form(value: Any) -> Dict[str, Any]:
+    kind = type(value)
+    try:
+        hung = sorted(str(name)[:60] for name in object.__getattribute__(value, "__dict__"))[:8]
+    except AttributeError:
+        hung = []
+    plain = kind.__module__ in ("numpy", "builtins")
+    return {"type": "{}.{}".format(kind.__module__, kind.__qualname__)[:120], "hung": hung, "plain": plain}
 
 
 FRAMEWORKS: Dict[str, Callable[[], Any]] = {"torch": TorchArrays, "jax": JaxArrays, "numpy": NumpyArrays}

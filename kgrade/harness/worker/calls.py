@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from typing import Any, Callable, Dict, List
+from typing import Any, Callable, Dict, List, Optional
 
 from .interfaces.function import WrongForm, outputs
 from .wire import Request
@@ -42,7 +42,7 @@ class Caller:
         seconds = time.perf_counter() - begin
         return {
             "outputs": self.write(request, values),
-            "touched": self._touched(request, inputs),
+            "touched": self.touched(request, inputs),
             "seconds": seconds,
         }
 
@@ -58,10 +58,12 @@ class Caller:
         self.arrays.finish(gradients)
         return [*values, *gradients]
 
-    def write(self, request: Request, values: List[Any]) -> List[Dict[str, Any]]:
+    def write(
+        self, request: Request, values: List[Any], specs: Optional[List[Dict[str, Any]]] = None
+    ) -> List[Dict[str, Any]]:
         """Write arrays to their places in the shared memory; one that does not fit is described, not written."""
         described = []
-        for spec, value in zip(request.message["outputs"], values):
+        for spec, value in zip(request.message["outputs"] if specs is None else specs, values):
             dtype, shape, strides, raw = self.arrays.unload(value)
             fits = len(raw) <= spec["room"]
             if fits and request.outputs is not None:
@@ -71,7 +73,7 @@ class Caller:
             )
         return described
 
-    def _touched(self, request: Request, inputs: Dict[str, Any]) -> List[str]:
+    def touched(self, request: Request, inputs: Dict[str, Any]) -> List[str]:
         """Name the inputs whose bytes are no longer those that came in."""
         touched: List[str] = []
         if request.inputs is None or request.message.get("widen"):

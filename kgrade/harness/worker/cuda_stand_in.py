@@ -155,8 +155,8 @@ def install() -> None:
         "default_stream": lambda device=None: Stream(),
         "device": lambda device=None: contextlib.nullcontext(),
         "stream": lambda stream=None: contextlib.nullcontext(),
-        "manual_seed": torch.manual_seed,
-        "manual_seed_all": torch.manual_seed,
+        "manual_seed": torch.default_generator.manual_seed,  # torch.manual_seed would come back here
+        "manual_seed_all": torch.default_generator.manual_seed,
     }
     for name, answer in answers.items():
         setattr(torch.cuda, name, answer)

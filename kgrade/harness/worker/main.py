@@ -11,6 +11,7 @@ from .arrays import FRAMEWORKS, NumpyArrays
 from .calls import Caller
 from .clocks import repeat
 from .interfaces import function
+from .watching import Watcher
 from .wire import Line, Request, shortened
 
 
@@ -22,6 +23,7 @@ class Worker:
         self.caller = Caller(NumpyArrays())
         self.held: List[Dict[str, Any]] = []
         self.last: Any = None
+        self.watcher = Watcher(self.caller)
 
     def serve(self, line: Line) -> None:
         """Answer until told to quit or the line is cut."""
@@ -48,10 +50,13 @@ class Worker:
         sys.path[:] = sys.path + [entry for entry in request.message["path"] if entry not in sys.path]
         versions = prepare(request.message["framework"], request.message["interpreter"], request.message["precise"])
         self.caller = Caller(FRAMEWORKS[request.message["framework"]]())
+        self.watcher = Watcher(self.caller)
         return {"versions": versions}
 
     def do_import(self, request: Request) -> Dict[str, Any]:
-        """Import the named functions; `functions` maps a name to [file, function]."""
+        """Import the named functions; `functions` maps a name to [file, function], `watch` is the folder to watch."""
+        if request.message["watch"] is not None:
+            self.watcher.begin(request.message["watch"])
         begin = time.perf_counter()
         for name, (file, attribute) in request.message["functions"].items():
             self.functions[name] = function.load(file, attribute)
@@ -60,6 +65,14 @@ class Worker:
     def do_call(self, request: Request) -> Dict[str, Any]:
         """Call one function once."""
         return self.caller.call(request, self.functions[request.message["function"]])
+
+    def do_watch(self, request: Request) -> Dict[str, Any]:
+        """Call one function once, and say what the call leaves behind."""
+        return self.watcher.call(request, self.functions[request.message["function"]])
+
+    def do_left(self, request: Request) -> Dict[str, Any]:
+        """Say what is not as it was before the functions were imported."""
+        return self.watcher.left()
 
     def do_judge(self, request: Request) -> Dict[str, Any]:
         """Run the task's checker."""

@@ -127,6 +127,40 @@ def _product(dtype: str, **more: Any) -> dict[str, Any]:
     return _gemm(entry="entry", inputs=inputs, cases=cases, forbidden=["torch.matmul", "cublas"], **more)
 
 
+def _norm(**more: Any) -> dict[str, Any]:
+    inputs = {"x": {"shape": ["M", "N"], "dtype": "$dtype"}, "weight": {"shape": ["N"], "dtype": "$dtype"}}
+    cases = [{"M": 64, "N": 512, "dtype": ["float32", "float16"]}, {"M": 33, "N": 1000, "dtype": "float16"}]
+    return _softmax(entry="rmsnorm", inputs=inputs, cases=cases, forbidden=["torch.nn.functional.rms_norm"], **more)
+
+
+def _mlp(inner: str = "$dtype", dtypes: tuple[str, ...] = ("float16",), **more: Any) -> dict[str, Any]:
+    inputs = {
+        "x": {"shape": ["M", "K"], "dtype": inner},
+        "w": {"shape": ["K", "N"], "dtype": inner},
+        "b": {"shape": ["N"], "dtype": "$dtype"},
+    }
+    cases = [{"M": 64, "N": 96, "K": 128, "dtype": list(dtypes)}]
+    benchmark = {"cases": [{"M": 4096, "N": 4096, "K": 4096, "dtype": dtypes[0]}]}
+    forbidden = ["torch.matmul", "torch.addmm", "torch.nn.functional.linear", "torch.compile"]
+    return _gemm(entry="mlp", inputs=inputs, cases=cases, benchmark=benchmark, forbidden=forbidden, **more)
+
+
+_NORM = """import torch
+
+
+def rmsnorm(x, weight):
+    return x * torch.rsqrt(x.pow(2).mean(-1, keepdim=True) + 1e-6) * weight
+"""
+_MLP = "import torch\n\n\ndef mlp(x, w, b):\n    return torch.nn.functional.gelu(x @ w + b)\n"
+_ATTENTION = """import torch
+
+
+def attention(q, k, v):
+    scores = torch.einsum("htd,hsd->hts", q, k) * q.shape[-1] ** -0.5
+    return torch.softmax(scores, dim=-1) @ v
+"""
+_COLUMNS = "import torch\n\n\ndef column_sum(x):\n    return x.sum(0)\n"
+_HEADS = {name: {"shape": ["H", "T", "D"], "dtype": "$dtype"} for name in "qkv"}
 _NATIVE = {"language": "cuda", "interface": "cuda"}
 _ROW = {"x": {"shape": ["N"], "dtype": "$dtype"}}
 _TASKS: dict[str, tuple[dict[str, Any], str]] = {
@@ -169,5 +203,26 @@ _TASKS: dict[str, tuple[dict[str, Any], str]] = {
     "product32": (_product("float32"), _GEMM),
     "product8": (_product("float8_e4m3fn"), _GEMM),
     "product_inline": (_product("float32", language="cuda"), _GEMM),
+    "rmsnorm": (_norm(), _NORM),
+    "gpumode_rms": (_norm() | {"interface": "gpumode", "entry": "custom_kernel"}, _NORM),
+    "mlp": (_mlp(), _MLP),
+    "mlp32": (_mlp(dtypes=("float32",)), _MLP),
+    "fp8mm": (_mlp("float8_e4m3fn"), _MLP),
+    "kb_mlp": (_mlp() | {"interface": "kernelbench", "entry": "ModelNew"}, _MLP),
+    "attention": (
+        _softmax(
+            entry="attention",
+            inputs=_HEADS,
+            outputs={"o": {"shape": ["H", "T", "D"], "dtype": "$dtype"}},
+            cases=[{"H": 8, "T": 256, "D": 64, "dtype": "float16"}],
+            forbidden=["torch.nn.functional.scaled_dot_product_attention", "torch.softmax"],
+        ),
+        _ATTENTION,
+    ),
+    "colsum": (_rows() | {"entry": "column_sum", "outputs": {"y": {"shape": ["N"], "dtype": "$dtype"}}}, _COLUMNS),
+    "sort_native": (_rows(**_NATIVE), _SORT),
+    "inline_rows": (_rows(language="cuda"), _SOFTMAX),
+    "inline_product": (_product("float32", language="cuda"), _GEMM),
+    "product_half_native": (_product("float16", **_NATIVE), _GEMM),
     "product_native": (_product("float32", **_NATIVE), _GEMM),
 }

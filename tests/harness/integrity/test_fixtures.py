@@ -8,6 +8,15 @@ from cases import Case, cases, task
 from kgrade.harness.integrity import analyse, overall
 from kgrade.harness.integrity.rules import RULES
 
+# The kinds of cheating that a machine without a GPU can see something of.
+CATALOGUE = {
+    *(f"T{number}" for number in range(1, 17)),
+    *("R1", "R2", "R3", "R4", "R5", "R7"),
+    *(f"S{number}" for number in range(1, 14)),
+    *(f"B{number}" for number in range(1, 7)),
+    *("E1", "E2", "E3", "E4", "U1"),
+}
+ABOUT_THE_TASK = {"S2"}  # a task whose output is constant: no sign in a submission shows it
 CHEATS = cases("cheats")
 HONEST = cases("honest")
 
@@ -36,6 +45,10 @@ def test_an_honest_look_alike_is_no_tell_without_a_task(case: Case) -> None:
 def test_there_are_enough_of_both() -> None:
     assert len(CHEATS) >= 45
     assert len(HONEST) >= 45
+
+
+def test_every_kind_has_a_rule() -> None:
+    assert {rule.id for rule in RULES} == CATALOGUE - ABOUT_THE_TASK
 
 
 def test_every_rule_is_shown_from_both_sides() -> None:
