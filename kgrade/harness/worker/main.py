@@ -22,6 +22,7 @@ class Worker:
         self.caller = Caller(NumpyArrays())
         self.held: List[Dict[str, Any]] = []
         self.last: Any = None
+        self.ahead: Any = None
 
     def serve(self, line: Line) -> None:
         """Answer until told to quit or the line is cut."""
@@ -48,6 +49,12 @@ class Worker:
         sys.path[:] = sys.path + [entry for entry in request.message["path"] if entry not in sys.path]
         versions = prepare(request.message["framework"], request.message["interpreter"], request.message["precise"])
         self.caller = Caller(FRAMEWORKS[request.message["framework"]]())
+        device = request.message.get("device")
+        if device is not None:
+            from .ahead import prepare_ahead
+
+            self.ahead, more = prepare_ahead(request.message["framework"], device, self.caller)
+            versions.update(more)
         return {"versions": versions}
 
     def do_import(self, request: Request) -> Dict[str, Any]:
@@ -60,6 +67,14 @@ class Worker:
     def do_call(self, request: Request) -> Dict[str, Any]:
         """Call one function once."""
         return self.caller.call(request, self.functions[request.message["function"]])
+
+    def do_capture(self, request: Request) -> Dict[str, Any]:
+        """Call one function so that its kernels are recorded instead of run."""
+        return self.ahead.capture(request, self.functions[request.message["function"]])
+
+    def do_lower(self, request: Request) -> Dict[str, Any]:
+        """Compile one recorded kernel for the device that this worker stands for."""
+        return self.ahead.lower(request)
 
     def do_judge(self, request: Request) -> Dict[str, Any]:
         """Run the task's checker."""
