@@ -28,6 +28,7 @@ ALIGNMENT = 256
 START_S = 60.0
 GOODBYE_S = 10.0
 DYING_S = 2.0
+TEXT_BYTES = 32 << 20
 NUMBERS: dict[str, np.dtype[Any]] = {
     np.dtype(kind).name: np.dtype(kind)
     for kind in (
@@ -70,7 +71,10 @@ class Lost(Exception):
 
 @dataclass
 class Worker:
-    """A worker process. `framework` is torch, jax or numpy; `stand_in` what stands for the device, if anything."""
+    """A worker process. `framework` is torch, jax or numpy; `stand_in` what stands for the device, if anything.
+
+    With `device`, the facts of one that is not here, kernels are not run: they are recorded and compiled for it.
+    """
 
     wall: Wall
     interpreter: Interpreter
@@ -79,6 +83,7 @@ class Worker:
     stand_in: str | None
     limits: Limits
     precise: bool = False
+    device: dict[str, Any] | None = None
     versions: dict[str, str] = field(default_factory=dict)
     cancelled: Callable[[], bool] = lambda: False
     _channel: Channel | None = None
@@ -100,6 +105,7 @@ class Worker:
             self.stand_in,
             self.limits,
             self.precise,
+            self.device,
             cancelled=self.cancelled,
         )
 
@@ -129,6 +135,7 @@ class Worker:
                 framework=self.framework,
                 interpreter=self.stand_in,
                 precise=self.precise,
+                device=self.device,
                 path=path,
             )
         except Lost as lost:
@@ -177,6 +184,36 @@ class Worker:
         touched = answer.get("touched")
         named = touched if isinstance(touched, list) else []
         return Returned(arrays, [each.name for each in arguments if each.name in named], _seconds(answer))
+
+    def capture(
+        self,
+        function: str,
+        arguments: Sequence[Argument],
+        within_s: float,
+        *,
+        fake: bool,
+        gradients: Sequence[str] = (),
+    ) -> dict[str, Any]:
+        """Call `function` so that its launches are recorded; return what stopped it, if anything.
+
+        With `fake` the arrays have no data: only their shape, dtype and layout cross.
+        """
+        details = {"function": function, "fake": fake, "gradients": list(gradients)}
+        if fake:
+            return self._ask("capture", within_s, inputs=_described(arguments), **details)
+        memory, specs = _packed(arguments)
+        with contextlib.closing(memory):
+            return self._ask("capture", within_s, [memory], inputs=specs, **details)
+
+    def captured(self, start: int, within_s: float) -> dict[str, Any]:
+        """Return the recorded launches from number `start` on, as many as fit into an answer."""
+        return self._ask("captured", within_s, start=start)
+
+    def lower(self, number: int, within_s: float) -> tuple[bytes, dict[str, Any]]:
+        """Compile the recorded launch of that number; return its text and what the compiler says about it."""
+        room = {"text": TEXT_BYTES}
+        answer, arrays = self._with_outputs("lower", within_s, room, None, launch=number)
+        return arrays["text"].tobytes(), answer
 
     def judge(
         self, function: str, groups: tuple[Sequence[Argument], Sequence[Argument], Sequence[Argument]], within_s: float
@@ -319,6 +356,16 @@ def _packed(*groups: Sequence[Argument]) -> tuple[Any, ...]:
             offset += len(raw) + padding
         all_specs.append(specs)
     return (Memory.holding(pieces), *all_specs)
+
+
+def _described(arguments: Sequence[Argument]) -> list[dict[str, Any]]:
+    """Return specifications of arrays without their data; `Argument.value` may be a broadcast view of one element."""
+    return [
+        {"name": each.name, "shape": list(each.value.shape), "dtype": each.value.dtype.name, "layout": each.layout}
+        if isinstance(each.value, np.ndarray)
+        else {"name": each.name, "value": each.value}
+        for each in arguments
+    ]
 
 
 def _unpacked(described: Any, places: dict[str, tuple[int, int]], received: Memory) -> dict[str, Array]:

@@ -41,40 +41,47 @@ class TritonAhead:
         self.caller = caller
 
     def capture(self, request: Request, function: Callable[..., Any]) -> Dict[str, Any]:
-        """Call `function` once, on tensors without data or on real ones; return every launch recorded so far.
-
-        `start` is the number of launches to leave out of the answer: what does not fit into one is asked for again.
-        """
+        """Call `function` once, on tensors without data or on real ones; say what stopped it, and what was noted."""
         stopped = None
-        if request.message.get("inputs") is not None:
-            try:
-                self._call(request, function)
-            except BaseException as error:  # noqa: BLE001 (the launches before the error are worth having)
-                stopped = stopping(error)
+        try:
+            self._call(request, function)
+        except BaseException as error:  # noqa: BLE001 (the launches before the error are worth having)
+            stopped = stopping(error)
+        return {"left_out": self.recorder.left_out, "pruned": self.recorder.pruned, "stopped": stopped}
+
+    def captured(self, request: Request) -> Dict[str, Any]:
+        """Return the recorded launches from number `start` on, as many as fit into an answer."""
         launches = self.recorder.described()
-        start = request.message.get("start", 0)
-        return {
-            "launches": launches[start : start + ANSWER_LAUNCHES],
-            "total": len(launches),
-            "left_out": self.recorder.left_out,
-            "pruned": self.recorder.pruned,
-            "stopped": stopped,
-        }
+        start = request.message["start"]
+        return {"launches": launches[start : start + ANSWER_LAUNCHES], "total": len(launches)}
 
     def _call(self, request: Request, function: Callable[..., Any]) -> None:
         from . import triton_launches
 
         if not request.message["fake"]:
-            function(**self.caller.inputs(request))
+            self._pulled(request, function, self.caller.inputs(request))
             return
         with triton_launches.without_data():
-            function(**triton_launches.empty_inputs(request.message["inputs"], self.caller.arrays._laid_out))
+            inputs = triton_launches.empty_inputs(request.message["inputs"], self.caller.arrays._laid_out)
+            self._pulled(request, function, inputs)
+
+    def _pulled(self, request: Request, function: Callable[..., Any], inputs: Dict[str, Any]) -> None:
+        """Call `function`, and ask for gradients where the task does: a backward pass launches kernels too."""
+        names = request.message.get("gradients")
+        if not names:
+            function(**inputs)
+            return
+        result, pull = self.caller.arrays.gradients(function, inputs, names)
+        values = list(result.values()) if isinstance(result, dict) else result
+        outputs = values if isinstance(values, (list, tuple)) else [values]
+        wanted = [value for value in outputs if getattr(value, "requires_grad", False)]
+        pull(wanted, [value.detach() for value in wanted])
 
     def lower(self, request: Request) -> Dict[str, Any]:
         """Compile the launch that is numbered so; its text goes into the shared memory."""
         from .triton_lowering import lower
 
-        launch = list(self.recorder.launches.values())[request.message["number"]]
+        launch = list(self.recorder.launches.values())[request.message["launch"]]
         text, details = lower(self.recorder, launch)
         return {**details, "outputs": written(request, text)}
 

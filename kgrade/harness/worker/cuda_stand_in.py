@@ -27,6 +27,9 @@ class Facts(NamedTuple):
     shared_bytes: int = 166912
 
 
+AMPERE = Facts()
+
+
 def _on_cpu(value: Any) -> Any:
     """Return `value` with a cuda device, however it is written, replaced by the CPU."""
     if isinstance(value, torch.device) and value.type == "cuda":
@@ -129,7 +132,7 @@ class Event:
         raise RuntimeError("there is no device clock on the CPU")
 
 
-def install(facts: Facts = Facts(), mode: Optional[CudaOnCpu] = None) -> None:
+def install(facts: Facts = AMPERE, mode: Optional[CudaOnCpu] = None) -> None:
     """Answer device queries in place of torch.cuda, and turn cuda devices into the CPU from now on.
 
     `mode` is what torch functions pass through instead of a plain `CudaOnCpu`.
@@ -175,7 +178,7 @@ def install(facts: Facts = Facts(), mode: Optional[CudaOnCpu] = None) -> None:
     (mode or CudaOnCpu()).__enter__()  # for as long as the worker lives
 
 
-def install_driver(facts: Facts = Facts(), benchmark: Optional[Callable[..., Any]] = None) -> Any:
+def install_driver(facts: Facts = AMPERE, benchmark: Optional[Callable[..., Any]] = None) -> Any:
     """Give Triton a driver that answers queries made at import and by the autotuner, which keeps its first config.
 
     `benchmark` is called with what the autotuner wants to have timed. Return the driver.

@@ -72,6 +72,10 @@ class Worker:
         """Call one function so that its kernels are recorded instead of run."""
         return self.ahead.capture(request, self.functions[request.message["function"]])
 
+    def do_captured(self, request: Request) -> Dict[str, Any]:
+        """Return what was recorded."""
+        return self.ahead.captured(request)
+
     def do_lower(self, request: Request) -> Dict[str, Any]:
         """Compile one recorded kernel for the device that this worker stands for."""
         return self.ahead.lower(request)

@@ -75,6 +75,7 @@ class Launch:
         self.arguments = arguments
         self.keywords = keywords
         self.constants: Dict[str, str] = {}
+        self.types: List[str] = []
         self.grid: List[int] = []
         self.times = 0
         self.tuned = True
@@ -84,8 +85,8 @@ class Launch:
         """Return what crosses the line about this launch."""
         return {
             "number": number,
-            "key": self.key,
             "kernel": str(getattr(self.kernel, "__name__", self.kernel))[:80],
+            "types": self.types[:16],
             "constants": self.constants,
             "grid": self.grid,
             "times": self.times,
@@ -137,9 +138,7 @@ class Recorder:
         finally:
             self.tuning -= 1
 
-    def record(
-        self, kernel: Any, arguments: Tuple[Any, ...], keywords: Dict[str, Any], grid: Any, warmup: bool
-    ) -> Any:
+    def record(self, kernel: Any, arguments: Tuple[Any, ...], keywords: Dict[str, Any], grid: Any, warmup: bool) -> Any:
         """Record one launch; a warm-up, whose result host code goes on to ask, is compiled as well."""
         for hook in kernel.pre_run_hooks:
             hook(*arguments, **keywords)
@@ -151,6 +150,9 @@ class Recorder:
         if launch is None:
             launch = Launch(kernel, key, standing, named)
             launch.constants = _constants(kernel, bound, options)
+            launch.types = [
+                str(each[0])[:40] for each in specialization if str(each[0]).startswith(("*", "tensordesc"))
+            ]
             launch.place = _place()
             if len(self.launches) < MOST_VARIANTS:
                 self.launches[key] = launch
