@@ -92,10 +92,10 @@ class Ahead:
     def _capture(self) -> Captured:
         task = self.run.source.task
         found = Captured()
-        cases = _distinct_cases(task)
+        cases = distinct_cases(task)
         for index, case in enumerate(cases):
             self.run.watch.step("build", index, len(cases), f"launches of {case.name}")
-            self._case(found, case, _without_data(task, case), fake=True)
+            self._case(found, case, shapes_of(task, case), fake=True)
         if found.stopped and len(found.stopped) == len(cases):
             self._with_data(found, cases)
         found.launches = list(self._launches())
@@ -120,7 +120,7 @@ class Ahead:
     def _with_data(self, found: Captured, cases: Sequence[Case]) -> None:
         """Host code that asks for values gets them, at the smallest case; a kernel's own results it cannot have."""
         task = self.run.source.task
-        smallest = min(cases, key=lambda case: sum(a.value.nbytes for a in _arrays(_without_data(task, case))))
+        smallest = min(cases, key=lambda case: sum(a.value.nbytes for a in _arrays(shapes_of(task, case))))
         try:
             arguments = draw_arguments(task, smallest, secrets.randbits(62))
         except NotDrawable:
@@ -132,7 +132,7 @@ class Ahead:
             found.with_data = True
             found.stopped.clear()
             found.notes.append(
-                f"host code asks for values of tensors ({_said(before)}): only {smallest.name} was recorded, with data"
+                f"host code asks for values of tensors ({said_of(before)}): only {smallest.name} was recorded, with data"
             )
 
     def _launches(self) -> Iterator[Launched]:
@@ -213,7 +213,7 @@ class Ahead:
         return worker
 
 
-def _distinct_cases(task: Task) -> list[Case]:
+def distinct_cases(task: Task) -> list[Case]:
     """The cases that differ in shape, dtype or layout, those that are timed first: their sizes are the real ones."""
     every = [*task.benchmark_cases(), *task.check_cases()]
     return list({(str(case.symbols), case.dtype, case.layout): case for case in reversed(every)}.values())[::-1][
@@ -221,7 +221,7 @@ def _distinct_cases(task: Task) -> list[Case]:
     ]
 
 
-def _without_data(task: Task, case: Case) -> list[Argument]:
+def shapes_of(task: Task, case: Case) -> list[Argument]:
     """The case's arguments as shapes: each array is one element seen everywhere. Scalars get their smallest value."""
     arguments = []
     for name, spec in task.inputs.items():
@@ -268,7 +268,7 @@ def _outcome(captured: Captured, kernels: Sequence[KernelResources]) -> tuple[St
         return "failed", f"{bad[0].kernel}: {bad[0].failure.line}"[:500], bad[0].failure
     if not kernels and captured.stopped:
         case, stopped = next(iter(captured.stopped.items()))
-        return "not-run", f"its launches could not be recorded at {case}: {_said(stopped)}", None
+        return "not-run", f"its launches could not be recorded at {case}: {said_of(stopped)}", None
     if not kernels:
         return "flagged", "the entry launches no Triton kernel", None
     return "passed", None, None
@@ -282,7 +282,7 @@ def _facts(captured: Captured, kernels: Sequence[KernelResources]) -> list[str]:
     facts = list(captured.notes)
     if captured.stopped and kernels:
         case, stopped = next(iter(captured.stopped.items()))
-        facts.append(f"not recorded in full at {len(captured.stopped)} cases, first {case}: {_said(stopped)}")
+        facts.append(f"not recorded in full at {len(captured.stopped)} cases, first {case}: {said_of(stopped)}")
     out = [each for each in kernels if each.failure and each.tried]
     if out:
         tried = sum(each.tried for each in kernels)
@@ -293,7 +293,8 @@ def _facts(captured: Captured, kernels: Sequence[KernelResources]) -> list[str]:
     return [fact[:500] for fact in facts]
 
 
-def _said(stopped: dict[str, str]) -> str:
+def said_of(stopped: dict[str, str]) -> str:
+    """Return what ended a capture as one line: type, place and the first line of the message."""
     first = next((line.strip() for line in stopped.get("message", "").splitlines() if line.strip()), "no message")
     return f"{stopped.get('type', 'error')[:60]} at {stopped.get('place', '?')[:80]}: {first}"[:300]
 

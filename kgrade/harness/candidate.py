@@ -14,6 +14,7 @@ from kgrade.harness.methods import INTERPRETED, Method, ahead_method, candidate_
 from kgrade.harness.oracle import Oracle
 from kgrade.harness.run import Run
 from kgrade.harness.standby import Standby
+from kgrade.harness.traced import Traced
 from kgrade.harness.workers import Lost
 from kgrade.records.evidence import Build, BuildTarget, Check, Failure, Timing
 
@@ -84,7 +85,8 @@ class Candidate:
     def build(self) -> Build:
         """Return the build stage: compiled ahead of time where that can be done, else built when it can be imported."""
         if self.failure is None and self.ahead and self.arch and self.workers:
-            return Ahead(self.run, self.workers, self.arch).build()
+            kind = Traced if self.method.framework == "jax" else Ahead
+            return kind(self.run, self.workers, self.arch).build()
         method = f"import: {self.method.text}"
         found = BuildTarget(
             target=self.run.target,

@@ -47,6 +47,7 @@ class Architecture:
     limits: MultiprocessorLimits | None = None
     multiprocessors: int = 0
     shared_per_block: int = 0
+    topology: str | None = None
 
     @property
     def facts(self) -> dict[str, Any]:
@@ -60,6 +61,7 @@ class Architecture:
             "capability": list(self.capability) if self.multiprocessors else [0, 0],
             "multiprocessors": self.multiprocessors,
             "shared_bytes": self.shared_per_block,
+            "topology": self.topology,
         }
 
     @property
@@ -74,6 +76,11 @@ def _cuda(
 ) -> Architecture:
     compile_as = name + "a" if specific else name
     return Architecture(name, "cuda", title, compile_as, limits, multiprocessors, limits.shared_per_block)
+
+
+def _tpu(name: str, title: str, topology: str) -> Architecture:
+    """`topology` is how libtpu names the smallest group of chips that it describes."""
+    return Architecture(name, "tpu", title, name, topology=topology)
 
 
 _TURING = MultiprocessorLimits(1024, 16, 64 * KIB, 64 * KIB, 0, shared_unit=256)
@@ -100,7 +107,11 @@ _ALL = (
     Architecture("gfx90a", "rocm", "CDNA 2 (MI200)", "gfx90a", None, 104, 64 * KIB),
     Architecture("gfx942", "rocm", "CDNA 3 (MI300)", "gfx942", None, 304, 64 * KIB),
     Architecture("gfx950", "rocm", "CDNA 4 (MI350)", "gfx950", None, 256, 160 * KIB),
-    Architecture("tpu", "tpu", "TPU", "tpu"),
+    _tpu("tpu", "TPU (compiled for v5e)", "v5e:2x2x1"),
+    _tpu("tpu_v4", "TPU v4", "v4:2x2x1"),
+    _tpu("tpu_v5e", "TPU v5e", "v5e:2x2x1"),
+    _tpu("tpu_v5p", "TPU v5p", "v5p:2x2x1"),
+    _tpu("tpu_v6e", "TPU v6e", "v6e:2x2x1"),
     Architecture("trn2", "neuron", "Trainium 2", "trn2"),
     Architecture("cpu", "cpu", "CPU (interpreter)", "cpu"),
 )
