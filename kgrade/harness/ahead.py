@@ -132,7 +132,7 @@ class Ahead:
             found.with_data = True
             found.stopped.clear()
             found.notes.append(
-                f"host code asks for values of tensors ({said_of(before)}): only {smallest.name} was recorded, with data"
+                f"host code asks for values ({said_of(before)}): only {smallest.name} was recorded, with data"
             )
 
     def _launches(self) -> Iterator[Launched]:
@@ -287,10 +287,13 @@ def _facts(captured: Captured, kernels: Sequence[KernelResources]) -> list[str]:
     if out:
         tried = sum(each.tried for each in kernels)
         facts.append(f"{len(out)} of {tried} configs that the autotuner tries fall out, first {out[0].variant}")
+    return [fact[:500] for fact in (*facts, *empty_grids(kernels))]
+
+
+def empty_grids(kernels: Sequence[KernelResources]) -> list[str]:
+    """Return a fact where a kernel is launched with a grid of 0: no error comes of it, and nothing runs."""
     empty = [each.variant for each in kernels if 0 in each.grid]
-    if empty:
-        facts.append(f"launched with a grid of 0, which runs nothing: {empty[0]}")
-    return [fact[:500] for fact in facts]
+    return [f"launched with a grid of 0, which runs nothing: {empty[0]}"[:500]] if empty else []
 
 
 def said_of(stopped: dict[str, str]) -> str:

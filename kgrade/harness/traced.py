@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from kgrade.harness.ahead import distinct_cases, said_of, shapes_of
+from kgrade.harness.ahead import distinct_cases, empty_grids, said_of, shapes_of
 from kgrade.harness.build.targets import Architecture
 from kgrade.harness.check import CANDIDATE
 from kgrade.harness.failures import classify
@@ -18,7 +18,9 @@ from kgrade.harness.workers import Lost
 from kgrade.records.evidence import Build, BuildTarget, Case, Failure, KernelResources, StageStatus
 
 METHOD = "each case traced on shapes alone and lowered for {target} by jax {version}; {compiled}"
-VMEM = "shared: VMEM of the blocks, twice because they are double-buffered, and of scratch"
+VMEM = (
+    "shared: VMEM of the blocks, twice because they are double-buffered, and of scratch; code: the case's whole program"
+)
 _STEPS = {"trace": "it cannot be traced", "lower": "it does not lower", "compile": "it does not compile"}
 
 
@@ -54,7 +56,11 @@ class Traced:
             ),
             targets=[done],
             kernels=list(self.kernels.values()),
-            facts=[*self.facts, *([VMEM] if self.kernels and self.arch.vendor == "tpu" else [])],
+            facts=[
+                *self.facts,
+                *empty_grids(list(self.kernels.values())),
+                *([VMEM] if self.kernels and self.arch.vendor == "tpu" else []),
+            ],
         )
 
     def _case(self, case: Case) -> None:

@@ -29,6 +29,7 @@ START_S = 60.0
 GOODBYE_S = 10.0
 DYING_S = 2.0
 TEXT_BYTES = 32 << 20
+CPU_LIST = Path("/sys/devices/system/cpu")
 NUMBERS: dict[str, np.dtype[Any]] = {
     np.dtype(kind).name: np.dtype(kind)
     for kind in (
@@ -114,6 +115,8 @@ class Worker:
         where = INSIDE if self.wall.moves_paths else PACKAGE.parent
         binds = [Bind(folder, folder) for folder in self.interpreter.folders]
         binds += [Bind(PACKAGE, INSIDE / "worker"), Bind(self.folder, INSIDE / "queue")]
+        if self.device is not None and CPU_LIST.exists():
+            binds.append(Bind(CPU_LIST, CPU_LIST))  # libtpu counts the processors there, and aborts where it cannot
         self._channel = Channel()
         descriptor = self._channel.other.fileno()
         command = [self.interpreter.executable, "-I", "-B", "-c", _BOOT, str(descriptor), str(where)]
@@ -198,7 +201,7 @@ class Worker:
 
         With `fake` the arrays have no data: only their shape, dtype and layout cross.
         """
-        details = {"function": function, "fake": fake, "gradients": list(gradients)}
+        details: dict[str, Any] = {"function": function, "fake": fake, "gradients": list(gradients)}
         if fake:
             return self._ask("capture", within_s, inputs=_described(arguments), **details)
         memory, specs = _packed(arguments)

@@ -70,15 +70,18 @@ class Worker:
 
     def do_capture(self, request: Request) -> Dict[str, Any]:
         """Call one function so that its kernels are recorded instead of run."""
-        return self.ahead.capture(request, self.functions[request.message["function"]])
+        answer: Dict[str, Any] = self.ahead.capture(request, self.functions[request.message["function"]])
+        return answer
 
     def do_captured(self, request: Request) -> Dict[str, Any]:
         """Return what was recorded."""
-        return self.ahead.captured(request)
+        answer: Dict[str, Any] = self.ahead.captured(request)
+        return answer
 
     def do_lower(self, request: Request) -> Dict[str, Any]:
         """Compile one recorded kernel for the device that this worker stands for."""
-        return self.ahead.lower(request)
+        answer: Dict[str, Any] = self.ahead.lower(request)
+        return answer
 
     def do_judge(self, request: Request) -> Dict[str, Any]:
         """Run the task's checker."""

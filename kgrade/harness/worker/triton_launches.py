@@ -45,8 +45,8 @@ class Pointer:
         self.dtype = tensor.dtype
         self.shape = list(tensor.shape)
         self._strides = tuple(tensor.stride())
-        self._size = tensor.element_size()
-        self._address = tensor.data_ptr()
+        self._size: int = tensor.element_size()
+        self._address: int = tensor.data_ptr()
 
     def data_ptr(self) -> int:
         """Return the address, of which only the alignment counts."""

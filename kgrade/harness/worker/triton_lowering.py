@@ -50,7 +50,8 @@ def _assembler_kept_out() -> Iterator[List[str]]:
     """Keep the options that Triton would give to ptxas, and let it believe that an empty file was assembled."""
     from triton.backends.nvidia import compiler as nvidia
 
-    upstream, options = nvidia.subprocess, []
+    upstream = nvidia.subprocess
+    options: List[str] = []
 
     def noted(command: List[str], **keywords: Any) -> None:
         names = [part for part in command[1:] if part.startswith("-") and part != "-o"]
