@@ -10,11 +10,15 @@ import contextlib
 import inspect
 import operator
 import os
+import re
+import subprocess
 import sys
+import tempfile
 from typing import Any, Callable, Dict, Iterator, List, Optional, Tuple
 
 import torch
 from torch._subclasses.fake_tensor import FakeTensor, FakeTensorMode
+from triton.backends import nvidia
 from triton.runtime import autotuner, jit
 
 from . import cuda_stand_in
@@ -104,6 +108,7 @@ class Recorder:
         self.tuning = 0
         self.left_out = 0
         self.pruned: List[str] = []
+        self.warmed: Dict[str, Tuple[Launch, Any]] = {}
         self.compile: Callable[..., Any] = jit.JITFunction.run
 
     def install(self) -> None:
@@ -111,8 +116,8 @@ class Recorder:
         cuda_stand_in.install(self.facts, Address())
         torch.version.hip = "7.0" if self.facts.target[0] == "hip" else None
         driver = cuda_stand_in.install_driver(self.facts, self._tuned)
-        driver.launcher_cls = lambda source, metadata: _no_launch
-        driver.load_binary = lambda name, binary, shared, device: (None, None, 0, 0, 1024)
+        driver.launcher_cls = self._launcher
+        driver.load_binary = self._loaded
         recorder = self
 
         def run(kernel: Any, *arguments: Any, grid: Any, warmup: bool, **keywords: Any) -> Any:
@@ -160,10 +165,33 @@ class Recorder:
                 self.left_out += 1
         launch.tuned = launch.tuned and self.tuning > 0
         if warmup:
-            return self.compile(kernel, *standing, grid=(1,), warmup=True, **named)
+            compiled = self.compile(kernel, *standing, grid=(1,), warmup=True, **named)
+            self.warmed[compiled.hash] = (launch, compiled)
+            return compiled
         launch.times += self.tuning == 0
         launch.grid = _grid(grid, _bound(kernel, arguments, keywords, bound))
         return None
+
+    def _launcher(self, source: Any, metadata: Any) -> Callable[..., None]:
+        """Return what stands for the launcher of a kernel that host code has compiled by a warm-up."""
+        launch, _ = self.warmed[metadata.hash]
+
+        def launched(first: int, second: int, third: int, *more: Any) -> None:
+            launch.times += 1
+            launch.grid = [operator.index(size) for size in (first, second, third)]
+
+        return launched
+
+    def _loaded(self, name: str, binary: bytes, shared: int, device: int) -> Tuple[None, None, int, int, int]:
+        """Stand for loading a binary: module, function, registers, spills and most threads, as a driver gives them.
+
+        Registers are those of the binary; spills are not known before ptxas speaks, and are 0 here.
+        """
+        registers = 0
+        for _, compiled in self.warmed.values():
+            if compiled.kernel == binary:
+                registers = _registers(compiled, binary)
+        return None, None, registers, 0, 1024
 
     def described(self) -> List[Dict[str, Any]]:
         """Return the launches: first those that the entry makes, then what only the autotuner tries."""
@@ -171,8 +199,17 @@ class Recorder:
         return [launch.described(number) for number, launch in sorted(numbered, key=lambda each: each[1].tuned)]
 
 
-def _no_launch(*arguments: Any, **keywords: Any) -> None:
-    """Stand for the launcher of a kernel that host code compiled by a warm-up."""
+def _registers(compiled: Any, binary: bytes) -> int:
+    """Return the registers of a thread: from AMD's assembly, or as cuobjdump reads them from a cubin."""
+    text = compiled.asm.get("amdgcn")
+    if text is None:
+        tool = os.path.join(os.path.dirname(nvidia.__file__), "bin", "cuobjdump")
+        with tempfile.NamedTemporaryFile(suffix=".cubin") as file:
+            file.write(binary)
+            file.flush()
+            text = subprocess.check_output([tool, "--dump-resource-usage", file.name], universal_newlines=True)
+    found = re.search(r"\.vgpr_count:\s*(\d+)|REG:(\d+)", text)
+    return int(found[1] or found[2]) if found else 0
 
 
 def _standing(value: Any) -> Any:
@@ -223,8 +260,29 @@ def _place() -> str:
 @contextlib.contextmanager
 def without_data() -> Iterator[None]:
     """Let tensors have shape, dtype and strides but no elements, so that any size costs nothing."""
-    with FakeTensorMode(allow_non_fake_inputs=True):
-        yield
+    upstream = torch.nn.Module._apply
+    torch.nn.Module._apply = _moved
+    try:
+        with FakeTensorMode(allow_non_fake_inputs=True):
+            yield
+    finally:
+        torch.nn.Module._apply = upstream
+
+
+def _moved(module: Any, change: Callable[[Any], Any], recurse: bool = True) -> Any:
+    """Stand for `Module._apply`, which swaps parameters in place: those without data cannot be swapped, so they are
+    replaced."""
+    if recurse:
+        for child in module.children():
+            child._apply(change)
+    with torch.no_grad():
+        for name, value in module._parameters.items():
+            if value is not None:
+                module._parameters[name] = torch.nn.Parameter(change(value), value.requires_grad)
+        for name, value in module._buffers.items():
+            if value is not None:
+                module._buffers[name] = change(value)
+    return module
 
 
 def empty_inputs(specs: List[Dict[str, Any]], laid_out: Callable[[Any, str], Any]) -> Dict[str, Any]:
