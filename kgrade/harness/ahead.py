@@ -191,8 +191,7 @@ class Ahead:
         try:
             text, said = self._again().lower(launched.number, limit)
         except Lost as lost:
-            known = classify(lost.text) if lost.kind == "exception" else None
-            return Lowered(launched, failure=known or failure(lost))
+            return Lowered(launched, failure=_refused(lost))
         figures = said.get("figures")
         options = said.get("options")
         return Lowered(
@@ -211,6 +210,18 @@ class Ahead:
             for arguments, fake in self.replay:
                 worker.capture(CANDIDATE, arguments, task.limits.run_s, fake=fake, gradients=task.backward)
         return worker
+
+
+def _refused(lost: Lost) -> Failure:
+    """Return why a kernel was not compiled: what is known, else the first error that the compiler printed."""
+    if lost.kind not in ("exception", "exited"):
+        return failure(lost)
+    known = classify(lost.text)
+    if known is not None:
+        return known
+    errors = [line.strip() for line in lost.text.splitlines() if "error:" in line.lower()]
+    advice = "Triton's compiler does not take this kernel for this architecture: read what it says."
+    return Failure(kind="compile", line=(errors or [lost.reason])[0][:400], fault="submission", advice=advice)
 
 
 def distinct_cases(task: Task) -> list[Case]:

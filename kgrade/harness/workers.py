@@ -8,6 +8,7 @@ from __future__ import annotations
 import contextlib
 import math
 import signal
+import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -28,6 +29,7 @@ ALIGNMENT = 256
 START_S = 60.0
 GOODBYE_S = 10.0
 DYING_S = 2.0
+SETTLING_S = 0.05
 TEXT_BYTES = 32 << 20
 CPU_LIST = Path("/sys/devices/system/cpu")
 NUMBERS: dict[str, np.dtype[Any]] = {
@@ -213,10 +215,27 @@ class Worker:
         return self._ask("captured", within_s, start=start)
 
     def lower(self, number: int, within_s: float) -> tuple[bytes, dict[str, Any]]:
-        """Compile the recorded launch of that number; return its text and what the compiler says about it."""
-        room = {"text": TEXT_BYTES}
-        answer, arrays = self._with_outputs("lower", within_s, room, None, launch=number)
+        """Compile the recorded launch of that number; return its text and what the compiler says about it.
+
+        Compilers print what they refuse and then say little, or end the process: a `Lost` holds what was printed.
+        """
+        assert self._shut is not None, "the worker has not been started"
+        before = len(self._shut.output["stderr"])
+        try:
+            answer, arrays = self._with_outputs("lower", within_s, {"text": TEXT_BYTES}, None, launch=number)
+        except Lost as lost:
+            printed = self._printed(before)
+            raise Lost(lost.kind, lost.reason, f"{printed}\n{lost.text}", alive=lost.alive) from None
         return arrays["text"].tobytes(), answer
+
+    def _printed(self, start: int) -> str:
+        """Return what the worker has printed as errors from byte `start` on, once no more of it comes."""
+        assert self._shut is not None, "the worker has not been started"
+        kept, length = self._shut.output["stderr"], -1
+        while len(kept) != length:
+            length = len(kept)
+            time.sleep(SETTLING_S)
+        return bytes(kept[start:]).decode(errors="replace")[:8000]
 
     def judge(
         self, function: str, groups: tuple[Sequence[Argument], Sequence[Argument], Sequence[Argument]], within_s: float

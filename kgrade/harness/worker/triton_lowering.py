@@ -7,8 +7,6 @@ gives it: what it prints is worth more when this process cannot write it.
 from __future__ import annotations
 
 import contextlib
-import os
-import tempfile
 import time
 import types
 from typing import Any, Dict, Iterator, List, Tuple
@@ -17,7 +15,6 @@ import triton
 
 from .triton_launches import Launch, Recorder
 
-SAID_CHARACTERS = 2000
 FIGURES = ("shared", "num_warps", "num_ctas", "tmem_size", "global_scratch_size")
 
 
@@ -25,7 +22,7 @@ def lower(recorder: Recorder, launch: Launch) -> Tuple[bytes, Dict[str, Any]]:
     """Compile one launch; return its text, and what Triton says about it. Raises what the compiler raises."""
     triton.knobs.compilation.always_compile = True
     begin = time.perf_counter()
-    with _assembler_kept_out() as options, _compiler_heard():
+    with _assembler_kept_out() as options:
         compiled = recorder.compile(launch.kernel, *launch.arguments, grid=(1,), warmup=True, **launch.keywords)
     seconds = time.perf_counter() - begin
     if hasattr(compiled, "result"):
@@ -63,32 +60,3 @@ def _assembler_kept_out() -> Iterator[List[str]]:
         yield options
     finally:
         nvidia.subprocess = upstream
-
-
-@contextlib.contextmanager
-def _compiler_heard() -> Iterator[None]:
-    """Put what the compiler prints on file descriptor 2 into the exception it raises, which alone says little."""
-    kept = os.dup(2)
-    with tempfile.TemporaryFile() as said:
-        os.dup2(said.fileno(), 2)
-        try:
-            yield
-        except Exception as error:
-            said.seek(0)
-            text = said.read().decode(errors="replace").strip()
-            if not text:
-                raise
-            raise CannotCompile("{}\n{}".format(_heard(text), error)) from error
-        finally:
-            os.dup2(kept, 2)
-            os.close(kept)
-
-
-def _heard(text: str) -> str:
-    """Return the lines that name errors, or the end of what was said."""
-    errors = [line for line in text.splitlines() if "error:" in line.lower()]
-    return "\n".join(errors)[:SAID_CHARACTERS] or text[-SAID_CHARACTERS:]
-
-
-class CannotCompile(Exception):
-    """Triton's compiler gave up; the message starts with what it printed."""

@@ -181,20 +181,22 @@ def test_a_config_that_cannot_fit_is_named_with_what_it_needs(hopper, machine, t
 @pytest.mark.parametrize("target", ["sm_80", "sm_90", "sm_100", "sm_120", "gfx90a", "gfx942", "gfx950"])
 def test_every_program_is_compiled_for_every_target(machine, tmp_path, run, target):
     worker = serving(machine, target)
-    broken = set()
+    broken: dict[str, str] = {}
     for program in sorted(RECORDED):
         launches, stopped = recorded(worker, program)
         assert stopped is None, (program, stopped)
         for launch in launches:
             try:
                 found = figures(machine, worker, target, launch, tmp_path / program, run)
-            except Lost as lost:
-                broken.add(program if lost.alive else f"{program}: the worker died")
+            except Lost as lost:  # LLVM ends the process at a fatal error
+                broken[program] = lost.text
+                worker = worker if lost.alive else serving(machine, target)
                 continue
             if program != "too_large":
                 assert found.failure is None, (program, found.failure)
             assert found.registers > 0, program
-            assert found.instructions["global memory"] + found.instructions.get("bulk copies", 0) > 0, program
+            assert found.instructions.keys() & {"global memory", "bulk copies"}, program
             assert bool(found.tensor) == (program in ("product", "too_large")), program
     worker.finish()
-    assert broken == (NOT_FOR_AMD if target.startswith("gfx") else set())
+    assert broken.keys() == (NOT_FOR_AMD if target.startswith("gfx") else set())
+    assert all("error" in said.lower() for said in broken.values())
