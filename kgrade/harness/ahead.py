@@ -218,10 +218,18 @@ def _refused(lost: Lost) -> Failure:
         return failure(lost)
     known = classify(lost.text)
     if known is not None:
-        return known
+        return _with_cause(known, lost.text)
     errors = [line.strip() for line in lost.text.splitlines() if "error:" in line.lower()]
     advice = "Triton's compiler does not take this kernel for this architecture: read what it says."
     return Failure(kind="compile", line=(errors or [lost.reason])[0][:400], fault="submission", advice=advice)
+
+
+def _with_cause(known: Failure, text: str) -> Failure:
+    """Triton names the place on the first line of an error and the cause on its last: show both."""
+    if not known.line.endswith(":"):
+        return known
+    last = next((line.strip() for line in reversed(text.splitlines()) if line.strip()), "")
+    return msgspec.structs.replace(known, line=f"{known.line} {last}"[:400])
 
 
 def distinct_cases(task: Task) -> list[Case]:

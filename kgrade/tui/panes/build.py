@@ -150,7 +150,7 @@ def _kernels(build: Build) -> list[Row]:
 
 
 def _registers(one: KernelResources) -> Span:
-    return Span("✗", "error") if one.failure else Span(str(one.registers))
+    return Span("✗", "bad") if one.failure else Span(str(one.registers))
 
 
 def _kernel(one: KernelResources) -> list[Row]:

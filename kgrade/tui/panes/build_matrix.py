@@ -41,7 +41,7 @@ def _cell(one: KernelResources | None) -> Span:
     if one is None:
         return NOWHERE
     if one.failure is not None:
-        return Span(f"✗ {one.failure.kind}", "error")
+        return Span(f"✗ {one.failure.kind}", "bad")
     share = _share(one.occupancy)
     return Span(f"! {share}".rstrip(), "warn") if one.spills else Span(f"✓ {share}".rstrip(), "good")
 
@@ -64,7 +64,7 @@ def differences(left: Kernels, right: Kernels, left_name: str, right_name: str) 
     for a, b in changed:
         if _broke(a, b):
             side, one = (right_name, b) if b.failure else (left_name, a)
-            rows += sentence(f"{_name(one)} on {side}: {one.failure.line if one.failure else ''}", "error", indent="  ")
+            rows += sentence(f"{_name(one)} on {side}: {one.failure.line if one.failure else ''}", "bad", indent="  ")
     return [fold(title, rows, "")]
 
 
