@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -75,6 +76,7 @@ class Guest(Worker):
             made.limits,
             made.precise,
             made.watched,
+            made.device,
             host=self.host,
         )
 
@@ -116,4 +118,11 @@ def hosts() -> Iterator[Hosts]:
 def shared_workers(hosts: Hosts, monkeypatch: pytest.MonkeyPatch) -> None:
     """Let what a test collects run in processes that other tests have used."""
     monkeypatch.setattr(tempfile, "tempdir", str(hosts.folder))
-    monkeypatch.setattr(Run, "workers", lambda run, *given, **named: hosts.workers(run, *given, **named))
+    alone = Run.workers
+
+    def shared(run: Run, *given: Any, **named: Any) -> Standby:
+        if named.get("device") is not None:  # it keeps what it records, so it serves one item
+            return alone(run, *given, **named)
+        return hosts.workers(run, *given, **{key: value for key, value in named.items() if key != "device"})
+
+    monkeypatch.setattr(Run, "workers", shared)

@@ -11,7 +11,7 @@ from kgrade.desk.anchors import OldNote, find_again
 from kgrade.desk.suggestions import suggested_gates
 from kgrade.records import codec
 from kgrade.records.base import Record
-from kgrade.records.evidence import Evidence
+from kgrade.records.evidence import Build, Evidence
 from kgrade.records.faults import BadRecord, Fault
 from kgrade.records.grade import About, Grade, SheetRef
 from kgrade.records.rubric import Rubric, sheet_sha256
@@ -80,6 +80,7 @@ class Item(msgspec.Struct, frozen=True, kw_only=True):
     notes_before: list[OldNote]
     suggestions: dict[str, str]
     faults: list[Fault]
+    start: Build | None = None
 
     @property
     def note_files(self) -> dict[str, bytes]:
@@ -140,7 +141,17 @@ def load_item(
         notes_before=find_again(previous.comments, _under_solution(solution), files) if previous else [],
         suggestions=suggested_gates(rubric, task, fresh, missing),
         faults=faults,
+        start=_start(snapshot, item) if submission is not None else None,
     )
+
+
+def _start(snapshot: Snapshot, item: ItemId) -> Build | None:
+    """What the task's start costs, from the task's own evidence, where that is about the bytes that stand there."""
+    review = ItemId(item.task)
+    for evidence in _evidence(snapshot, review, _about(snapshot, review), []).values():
+        if not evidence.stale and evidence.evidence.stages.build.kernels:
+            return evidence.evidence.stages.build
+    return None
 
 
 def _under_solution(solution: Mapping[str, bytes]) -> dict[str, bytes]:

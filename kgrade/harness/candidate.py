@@ -5,14 +5,17 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
+from kgrade.harness.ahead import Ahead
+from kgrade.harness.build.targets import architecture
 from kgrade.harness.check import CANDIDATE, Checking, candidate_call
 from kgrade.harness.dynamic import examine, unexamined
 from kgrade.harness.losses import failure
 from kgrade.harness.measure import Measuring
-from kgrade.harness.methods import INTERPRETED, Method, candidate_method, why_not_run
+from kgrade.harness.methods import INTERPRETED, Method, ahead_method, candidate_method, why_not_run
 from kgrade.harness.oracle import Oracle
 from kgrade.harness.run import Run
 from kgrade.harness.standby import Standby
+from kgrade.harness.traced import Traced
 from kgrade.harness.workers import Lost
 from kgrade.records.evidence import Build, BuildTarget, Check, Failure, Integrity, StageStatus, Timing
 
@@ -48,7 +51,10 @@ class Candidate:
     def __init__(self, run: Run, method: Method) -> None:
         self.run = run
         self.task = run.source.task
-        self.method = method
+        self.arch = architecture(run.target)
+        ahead = ahead_method(self.task, self.arch.vendor) if self.arch else None
+        self.ahead = ahead is not None
+        self.method = ahead or method
         self.workers: Standby | None = None
         self.failure: Failure | None = None
         self.seconds = 0.0
@@ -69,7 +75,8 @@ class Candidate:
             advice = "Name the function as the task's `entry` says."
             self.failure = Failure(kind="form", line=str(error), fault="submission", advice=advice)
             return
-        self.workers = self.run.workers("item", self.method, {CANDIDATE: place})
+        facts = self.arch.facts if self.arch and self.ahead else None
+        self.workers = self.run.workers("item", self.method, {CANDIDATE: place}, device=facts)
         try:
             self.workers.get()
             self.seconds = self.workers.import_seconds
@@ -77,7 +84,10 @@ class Candidate:
             self.failure = failure(lost)
 
     def build(self) -> Build:
-        """Return the build stage: a Python kernel is built when it can be imported."""
+        """Return the build stage: compiled ahead of time where that can be done, else built when it can be imported."""
+        if self.failure is None and self.ahead and self.arch and self.workers:
+            kind = Traced if self.method.framework == "jax" else Ahead
+            return kind(self.run, self.workers, self.arch).build()
         method = f"import: {self.method.text}"
         found = BuildTarget(
             target=self.run.target,

@@ -22,6 +22,7 @@ from kgrade.harness.methods import INTERPRETED, oracle_method, why_not_run
 from kgrade.harness.oracle import Oracle
 from kgrade.harness.progress import OnProgress, Watch
 from kgrade.harness.run import ItemSource, Machine, Run
+from kgrade.harness.start import build_start
 from kgrade.records.evidence import (
     Build,
     Check,
@@ -95,13 +96,15 @@ def _submission(run: Run, wanted: Collection[str]) -> Stages:
 
 
 def _review(run: Run, wanted: Collection[str]) -> Stages:
-    """Examine the task itself: its reference against the oracle at its own tolerance, and zeros as a control."""
+    """Examine the task itself: build its start, check its reference against the oracle, and zeros as a control."""
     task = run.source.task
     found: dict[str, Build | Check | Timing | Integrity] = {
         name: kind(status="not-run", reason=REVIEW)
-        for name, kind in (("build", Build), ("time", Timing), ("integrity", Integrity))
+        for name, kind in (("time", Timing), ("integrity", Integrity))
         if name in wanted
     }
+    if "build" in wanted:
+        found["build"] = build_start(run)
     if "check" in wanted:
         method = oracle_method(task)
         oracles = run.workers("task", method, Oracle.functions(task), precise=True)

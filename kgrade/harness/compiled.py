@@ -10,6 +10,7 @@ import msgspec
 from kgrade.harness import sandbox
 from kgrade.harness.build import build
 from kgrade.harness.build.nvcc import LOG
+from kgrade.harness.build.runner import Runner
 from kgrade.harness.run import Run
 from kgrade.harness.watchdog import Limits
 from kgrade.records.evidence import Build, BuildTarget
@@ -23,10 +24,10 @@ def compile_solution(run: Run) -> Build:
     out.chmod(0o711)
     solution = run.folder / "item" / "solution"
     task = run.source.task
-    found = build(solution, task, [run.target], out, _Behind(run), task_folder=run.folder / "task")
-    log = run.keep_log("build", _relative(run, (out / LOG).read_text("utf-8")).encode()) if found.log else None
+    found = build(solution, task, [run.target], out, behind_wall(run), task_folder=run.folder / "task")
+    log = run.keep_log("build", relative(run, (out / LOG).read_text("utf-8")).encode()) if found.log else None
     targets = [_without_folder(run, target) for target in found.targets]
-    reason = found.reason and _relative(run, found.reason)
+    reason = found.reason and relative(run, found.reason)
     return msgspec.structs.replace(found, log=log, targets=targets, reason=reason)
 
 
@@ -35,10 +36,10 @@ def _without_folder(run: Run, target: BuildTarget) -> BuildTarget:
     failure = target.failure
     return msgspec.structs.replace(
         target,
-        command=[_relative(run, part) for part in target.command],
-        reason=target.reason and _relative(run, target.reason),
-        warnings=[_relative(run, warning) for warning in target.warnings],
-        failure=failure and msgspec.structs.replace(failure, line=_relative(run, failure.line)),
+        command=[relative(run, part) for part in target.command],
+        reason=target.reason and relative(run, target.reason),
+        warnings=[relative(run, warning) for warning in target.warnings],
+        failure=failure and msgspec.structs.replace(failure, line=relative(run, failure.line)),
     )
 
 
@@ -63,7 +64,13 @@ class _Behind:
         )
 
 
-def _relative(run: Run, text: str) -> str:
+def behind_wall(run: Run) -> Runner:
+    """Return what runs the tools of a build behind the wall of `run`."""
+    return _Behind(run)
+
+
+def relative(run: Run, text: str) -> str:
+    """Return `text` with paths as the queue knows them."""
     for folder in (run.folder / "item", run.folder / "out", run.folder):
         text = text.replace(f"{folder}/", "")
     return text

@@ -41,12 +41,29 @@ PALLAS = Method(
         "block shapes and memory spaces that a device's compiler refuses",
     ),
 )
+TRITON_AHEAD = Method(
+    "torch",
+    None,
+    "launches recorded from the submission's own host code, on tensors without data, then compiled ahead of time",
+    (),
+)
+PALLAS_AHEAD = Method("jax", None, "traced on shapes alone, then lowered ahead of time", ())
 TORCH = Method("torch", "torch", "PyTorch on the CPU, cuda devices replaced", ("anything particular to a device",))
 
 
 def candidate_method(task: Task) -> Method | None:
     """Return how the submissions of `task` are imported and interpreted, or None when nothing here can run them."""
     return {"triton": TRITON, "pallas": PALLAS, "python": TORCH}.get(task.language)
+
+
+def ahead_method(task: Task, vendor: str) -> Method | None:
+    """Return how the kernels of `task` are compiled for a device of `vendor` that is not here, or None."""
+    able = {
+        "triton": (TRITON_AHEAD, ("cuda", "rocm")),
+        "pallas": (PALLAS_AHEAD, ("tpu", "cuda")),
+    }
+    method, vendors = able.get(task.language, (None, ()))
+    return method if vendor in vendors and task.interface == "function" else None
 
 
 def oracle_method(task: Task) -> Method:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
+from typing import Any
 
 from kgrade.harness.methods import Method
 from kgrade.harness.progress import Watch
@@ -78,9 +79,18 @@ class Run:
         return file
 
     def workers(
-        self, folder: str, method: Method, functions: dict[str, tuple[str, str]], *, precise: bool = False
+        self,
+        folder: str,
+        method: Method,
+        functions: dict[str, tuple[str, str]],
+        *,
+        precise: bool = False,
+        device: dict[str, Any] | None = None,
     ) -> Standby:
-        """Return a worker on standby that serves `functions` of `folder`, which is `task` or `item`."""
+        """Return a worker on standby that serves `functions` of `folder`, which is `task` or `item`.
+
+        With `device` it records kernels and compiles them for what these facts describe.
+        """
         task = self.source.task
         calls = 2 + len(task.check_cases()) + len(task.benchmark_cases())
         recipe = Worker(
@@ -94,7 +104,8 @@ class Run:
                 memory_bytes=int(task.limits.memory_gb * 2**30),
             ),
             precise,
-            watched=folder == "item",
+            watched=folder == "item" and device is None,
+            device=device,
             cancelled=self.watch.cancel.is_set,
         )
         return Standby(recipe, functions, task.limits.build_s)

@@ -20,6 +20,7 @@ class Standby:
         self._worker: Worker | None = None
         self._broken: Lost | None = None
         self._left = REPLACEMENTS + 1
+        self.started = 0
 
     def get(self) -> Worker:
         """Return a live worker with everything imported; raise `Lost` when it cannot be had, or not any more."""
@@ -32,6 +33,7 @@ class Standby:
             reason = f"not run: the worker died {REPLACEMENTS + 1} times before"
             raise Lost("given up", reason, reason, alive=False)
         self._left -= 1
+        self.started += 1
         self._worker = self.recipe.another()
         try:
             self._worker.start()

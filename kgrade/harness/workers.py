@@ -8,6 +8,7 @@ from __future__ import annotations
 import contextlib
 import math
 import signal
+import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -28,6 +29,9 @@ ALIGNMENT = 256
 START_S = 60.0
 GOODBYE_S = 10.0
 DYING_S = 2.0
+SETTLING_S = 0.05
+TEXT_BYTES = 32 << 20
+CPU_LIST = Path("/sys/devices/system/cpu")
 NUMBERS: dict[str, np.dtype[Any]] = {
     np.dtype(kind).name: np.dtype(kind)
     for kind in (
@@ -73,6 +77,7 @@ class Worker:
     """A worker process. `framework` is torch, jax or numpy; `stand_in` what stands for the device, if anything.
 
     One that is `watched` can be asked for `watch` and `left`, which tell what differs from before its last `load`.
+    With `device`, the facts of one that is not here, kernels are not run: they are recorded and compiled for it.
     """
 
     wall: Wall
@@ -83,6 +88,7 @@ class Worker:
     limits: Limits
     precise: bool = False
     watched: bool = False
+    device: dict[str, Any] | None = None
     versions: dict[str, str] = field(default_factory=dict)
     cancelled: Callable[[], bool] = lambda: False
     _channel: Channel | None = None
@@ -105,6 +111,7 @@ class Worker:
             self.limits,
             self.precise,
             self.watched,
+            self.device,
             cancelled=self.cancelled,
         )
 
@@ -113,6 +120,8 @@ class Worker:
         where = INSIDE if self.wall.moves_paths else PACKAGE.parent
         binds = [Bind(folder, folder) for folder in self.interpreter.folders]
         binds += [Bind(PACKAGE, INSIDE / "worker"), Bind(self.folder, INSIDE / "queue")]
+        if self.device is not None and CPU_LIST.exists():
+            binds.append(Bind(CPU_LIST, CPU_LIST))  # libtpu counts the processors there, and aborts where it cannot
         self._channel = Channel()
         descriptor = self._channel.other.fileno()
         command = [self.interpreter.executable, "-I", "-B", "-c", _BOOT, str(descriptor), str(where)]
@@ -134,6 +143,7 @@ class Worker:
                 framework=self.framework,
                 interpreter=self.stand_in,
                 precise=self.precise,
+                device=self.device,
                 path=path,
             )
         except Lost as lost:
@@ -213,6 +223,53 @@ class Worker:
     def left(self, within_s: float) -> dict[str, Any]:
         """Return the worker's claims about what is not as it was before the submission was imported."""
         return self._ask("left", within_s)
+
+    def capture(
+        self,
+        function: str,
+        arguments: Sequence[Argument],
+        within_s: float,
+        *,
+        fake: bool,
+        gradients: Sequence[str] = (),
+    ) -> dict[str, Any]:
+        """Call `function` so that its launches are recorded; return what stopped it, if anything.
+
+        With `fake` the arrays have no data: only their shape, dtype and layout cross.
+        """
+        details: dict[str, Any] = {"function": function, "fake": fake, "gradients": list(gradients)}
+        if fake:
+            return self._ask("capture", within_s, inputs=_described(arguments), **details)
+        memory, specs = _packed(arguments)
+        with contextlib.closing(memory):
+            return self._ask("capture", within_s, [memory], inputs=specs, **details)
+
+    def captured(self, start: int, within_s: float) -> dict[str, Any]:
+        """Return the recorded launches from number `start` on, as many as fit into an answer."""
+        return self._ask("captured", within_s, start=start)
+
+    def lower(self, number: int, within_s: float) -> tuple[bytes, dict[str, Any]]:
+        """Compile the recorded launch of that number; return its text and what the compiler says about it.
+
+        Compilers print what they refuse and then say little, or end the process: a `Lost` holds what was printed.
+        """
+        assert self._shut is not None, "the worker has not been started"
+        before = len(self._shut.output["stderr"])
+        try:
+            answer, arrays = self._with_outputs("lower", within_s, {"text": TEXT_BYTES}, None, launch=number)
+        except Lost as lost:
+            printed = self._printed(before)
+            raise Lost(lost.kind, lost.reason, f"{printed}\n{lost.text}", alive=lost.alive) from None
+        return arrays["text"].tobytes(), answer
+
+    def _printed(self, start: int) -> str:
+        """Return what the worker has printed as errors from byte `start` on, once no more of it comes."""
+        assert self._shut is not None, "the worker has not been started"
+        kept, length = self._shut.output["stderr"], -1
+        while len(kept) != length:
+            length = len(kept)
+            time.sleep(SETTLING_S)
+        return bytes(kept[start:]).decode(errors="replace")[:8000]
 
     def judge(
         self, function: str, groups: tuple[Sequence[Argument], Sequence[Argument], Sequence[Argument]], within_s: float
@@ -355,6 +412,16 @@ def _packed(*groups: Sequence[Argument]) -> tuple[Any, ...]:
             offset += len(raw) + padding
         all_specs.append(specs)
     return (Memory.holding(pieces), *all_specs)
+
+
+def _described(arguments: Sequence[Argument]) -> list[dict[str, Any]]:
+    """Return specifications of arrays without their data; `Argument.value` may be a broadcast view of one element."""
+    return [
+        {"name": each.name, "shape": list(each.value.shape), "dtype": each.value.dtype.name, "layout": each.layout}
+        if isinstance(each.value, np.ndarray)
+        else {"name": each.name, "value": each.value}
+        for each in arguments
+    ]
 
 
 def _unpacked(described: Any, places: dict[str, tuple[int, int]], received: Memory) -> dict[str, Array]:

@@ -1,4 +1,4 @@
-"""What a cubin says about its kernels: launch bounds and constant memory, read from the ELF file itself.
+"""What a cubin says about its kernels: launch bounds, constant memory and size of code, read from the ELF file itself.
 
 A cubin is 64-bit little-endian ELF. Section `.nv.info.<kernel>` is a list of attributes, each a format byte, an
 attribute byte and two bytes that are a value or, in the sized format, the length of what follows. The numbers of
@@ -21,6 +21,7 @@ _SIZED = 4
 _MAX_THREADS = 0x05
 _REQUIRED_THREADS = 0x10
 _INFO = ".nv.info."
+_CODE = ".text."
 _PARAMETERS = ".nv.constant0."
 _CONSTANTS = ".nv.constant3"
 
@@ -31,6 +32,7 @@ class KernelImage:
 
     bound: int | None
     constant_bytes: int
+    code_bytes: int
 
 
 @dataclass(frozen=True)
@@ -71,7 +73,12 @@ def read_cubin(data: bytes) -> Image:
         raise NotCubinError(f"no readable cubin: {why}") from None
     names = [name.removeprefix(_PARAMETERS) for name in sections if name.startswith(_PARAMETERS)]
     kernels = {
-        name: KernelImage(_bound(sections.get(_INFO + name, b"")), len(sections[_PARAMETERS + name])) for name in names
+        name: KernelImage(
+            _bound(sections.get(_INFO + name, b"")),
+            len(sections[_PARAMETERS + name]),
+            len(sections.get(_CODE + name, b"")),
+        )
+        for name in names
     }
     return Image(kernels, len(sections.get(_CONSTANTS, b"")))
 

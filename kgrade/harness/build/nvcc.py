@@ -3,21 +3,27 @@
 from __future__ import annotations
 
 import re
+import sys
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from kgrade.harness.build.cubin import Image, KernelImage, NotCubinError, load_cubin
+from kgrade.harness.build.launches import disassembled
 from kgrade.harness.build.occupancy import largest_block, occupancy
 from kgrade.harness.build.ptxas import Usage, read_usage, read_warnings
 from kgrade.harness.build.runner import Finished, Runner, output_of
+from kgrade.harness.build.sass import Mix
 from kgrade.harness.build.targets import Architecture, architecture
-from kgrade.harness.build.toolkit import NOT_FOUND, Toolkit, find_toolkit
+from kgrade.harness.build.toolkit import NOT_FOUND, Toolkit, find_disassembler, find_toolkit
 from kgrade.harness.failures import classify
 from kgrade.records.evidence import Build, BuildTarget, Failure, KernelResources, StageStatus
 from kgrade.records.task import Task
 
-METHOD = "nvcc to cubin for each target; resources from ptxas; theoretical occupancy, dynamic shared memory not counted"
+METHOD = (
+    "nvcc to cubin for each target; resources from ptxas, instructions from nvdisasm; theoretical occupancy, dynamic"
+    " shared memory not counted"
+)
 LOG = "build.log"
 COMPILED = "compiled"
 _MANGLED = re.compile(r"[A-Za-z_$.][\w$.]*\Z")
@@ -156,11 +162,17 @@ def _resources(work: _Work, arch: Architecture, said: str, cubin: Path) -> list[
     if image.constant_bytes:
         work.facts[f"{cubin.name}: {image.constant_bytes} bytes of __constant__ data, shared by its kernels"] = None
     used = read_usage(said)
+    mixes = disassembled(find_disassembler(sys.path), cubin, work.run)
     names = _demangled(work, [usage.kernel for usage in used])
-    return [_of_kernel(work, arch, usage, names[usage.kernel], image.kernels.get(usage.kernel)) for usage in used]
+    return [
+        _of_kernel(work, arch, usage, names[usage.kernel], image.kernels.get(usage.kernel), mixes.get(usage.kernel))
+        for usage in used
+    ]
 
 
-def _of_kernel(work: _Work, arch: Architecture, usage: Usage, name: str, image: KernelImage | None) -> KernelResources:
+def _of_kernel(
+    work: _Work, arch: Architecture, usage: Usage, name: str, image: KernelImage | None, mix: Mix | None
+) -> KernelResources:
     assert arch.limits is not None
     bound = image.bound if image else None
     threads = largest_block(arch.limits, usage.registers, bound)
@@ -175,6 +187,9 @@ def _of_kernel(work: _Work, arch: Architecture, usage: Usage, name: str, image: 
         stack_bytes=usage.stack,
         shared_bytes=usage.shared,
         constant_bytes=image.constant_bytes if image else 0,
+        code_bytes=image.code_bytes if image else 0,
+        instructions=dict(mix.instructions.most_common()) if mix else {},
+        tensor=dict(mix.tensor.most_common()) if mix else {},
         occupancy=occupancy(arch.limits, registers=usage.registers, shared_bytes=usage.shared, block_threads=threads),
     )
 

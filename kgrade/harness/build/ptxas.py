@@ -5,12 +5,12 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-_ENTRY = re.compile(r"ptxas info\s*: Compiling entry function '([^']+)' for '[^']+'")
-_FUNCTION = re.compile(r"ptxas info\s*: Function properties for (\S+)")
+_ENTRY = re.compile(r"ptxas(?:-\w+)? info\s*: Compiling entry function '([^']+)' for '[^']+'")
+_FUNCTION = re.compile(r"ptxas(?:-\w+)? info\s*: Function properties for (\S+)")
 _STACK = re.compile(r"(\d+) bytes stack frame, (\d+) bytes spill stores, (\d+) bytes spill loads")
-_USED = re.compile(r"ptxas info\s*: Used (\d+) registers(.*)")
+_USED = re.compile(r"ptxas(?:-\w+)? info\s*: Used (\d+) registers(.*)")
 _SHARED = re.compile(r"(\d+)(?:\+\d+)? bytes smem")
-_WARNING = re.compile(r"^(?:ptxas )?.*\bwarning\s*(?:#[\w-]+)?\s*:\s*\S.*$", re.IGNORECASE)
+_WARNING = re.compile(r"^(?:ptxas(?:-\w+)? )?.*\bwarning\s*(?:#[\w-]+)?\s*:\s*\S.*$", re.IGNORECASE)
 _NOISE = ("Remark: The warnings can be suppressed",)
 _MOST_WARNINGS = 50
 

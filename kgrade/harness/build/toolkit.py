@@ -1,10 +1,11 @@
-"""Finding nvcc: on PATH, under CUDA_HOME, or in the wheels that carry it."""
+"""Finding nvcc and the tools beside it: on PATH, under CUDA_HOME, or in the wheels that carry them."""
 
 from __future__ import annotations
 
 import os
 import shutil
 import sys
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -24,6 +25,30 @@ class Toolkit:
         """`cu++filt`, or else the system's `c++filt`, which reads the same names."""
         beside = self.nvcc.parent / "cu++filt"
         return str(beside) if beside.is_file() else shutil.which("cu++filt") or shutil.which("c++filt")
+
+
+def find_assembler(path: Sequence[str], *, blackwell: bool) -> Path | None:
+    """Return the ptxas that Triton would run, from the Triton on the import path `path`, or else the toolkit's."""
+    name = "ptxas-blackwell" if blackwell else "ptxas"
+    beside = _in_triton(path, name)
+    if beside is not None:
+        return beside
+    toolkit = find_toolkit()
+    own = toolkit.nvcc.with_name("ptxas") if toolkit else None
+    return own if own is not None and own.is_file() else None
+
+
+def find_disassembler(path: Sequence[str]) -> Path | None:
+    """Return an nvdisasm: the toolkit's, or the one that comes with the Triton on the import path `path`."""
+    toolkit = find_toolkit()
+    if toolkit is not None and (own := toolkit.nvcc.resolve().with_name("nvdisasm")).is_file():
+        return own
+    return _in_triton(path, "nvdisasm")
+
+
+def _in_triton(path: Sequence[str], tool: str) -> Path | None:
+    places = (Path(entry) / "triton" / "backends" / "nvidia" / "bin" / tool for entry in path if entry)
+    return next((place for place in places if place.is_file()), None)
 
 
 def find_toolkit() -> Toolkit | None:

@@ -8,17 +8,26 @@ from __future__ import annotations
 
 import contextlib
 import types
-from typing import Any, Callable, Dict, List, Optional
+from typing import Any, Callable, Dict, List, NamedTuple, Optional, Tuple
 
 import torch
 from torch.overrides import TorchFunctionMode
 
-MULTIPROCESSORS = 108
-SHARED_BYTES = 166912
-CAPABILITY = (8, 0)
 DEVICE = torch.device("cuda", 0)
 CPU = torch.device("cpu")
 UNWRITTEN = {"empty", "empty_like", "empty_strided", "new_empty", "new_empty_strided", "empty_permuted"}
+
+
+class Facts(NamedTuple):
+    """What a device says about itself; `target` is what Triton compiles for: backend, architecture, warp size."""
+
+    target: Tuple[str, Any, int] = ("cuda", 80, 32)
+    capability: Tuple[int, int] = (8, 0)
+    multiprocessors: int = 108
+    shared_bytes: int = 166912
+
+
+AMPERE = Facts()
 
 
 def _on_cpu(value: Any) -> Any:
@@ -123,16 +132,20 @@ class Event:
         raise RuntimeError("there is no device clock on the CPU")
 
 
-def install() -> None:
-    """Answer device queries in place of torch.cuda, and turn cuda devices into the CPU from now on."""
+def install(facts: Facts = AMPERE, mode: Optional[CudaOnCpu] = None) -> None:
+    """Answer device queries in place of torch.cuda, and turn cuda devices into the CPU from now on.
+
+    `mode` is what torch functions pass through instead of a plain `CudaOnCpu`.
+    """
     properties = types.SimpleNamespace(
         name="CPU standing in for a GPU",
-        major=CAPABILITY[0],
-        minor=CAPABILITY[1],
-        multi_processor_count=MULTIPROCESSORS,
+        major=facts.capability[0],
+        minor=facts.capability[1],
+        multi_processor_count=facts.multiprocessors,
         total_memory=80 << 30,
-        warp_size=32,
-        shared_memory_per_block_optin=SHARED_BYTES,
+        warp_size=facts.target[2],
+        shared_memory_per_block_optin=facts.shared_bytes,
+        gcnArchName=str(facts.target[1]),
         max_threads_per_multi_processor=2048,
         regs_per_multiprocessor=65536,
     )
@@ -146,7 +159,7 @@ def install() -> None:
         "set_device": lambda device: None,
         "device_count": lambda: 1,
         "get_device_properties": lambda device=None: properties,
-        "get_device_capability": lambda device=None: CAPABILITY,
+        "get_device_capability": lambda device=None: facts.capability,
         "get_device_name": lambda device=None: properties.name,
         "empty_cache": lambda: None,
         "is_bf16_supported": lambda including_emulation=True: True,
@@ -162,14 +175,22 @@ def install() -> None:
         setattr(torch.cuda, name, answer)
     torch.cuda.Stream = Stream
     torch.cuda.Event = Event
-    CudaOnCpu().__enter__()  # for as long as the worker lives
+    (mode or CudaOnCpu()).__enter__()  # for as long as the worker lives
 
 
-def install_driver() -> None:
-    """Give Triton a driver that answers queries made at import and by the autotuner, which keeps its first config."""
+def install_driver(facts: Facts = AMPERE, benchmark: Optional[Callable[..., Any]] = None) -> Any:
+    """Give Triton a driver that answers queries made at import and by the autotuner, which keeps its first config.
+
+    `benchmark` is called with what the autotuner wants to have timed. Return the driver.
+    """
     from triton.backends.compiler import GPUTarget
     from triton.backends.driver import DriverBase
     from triton.runtime import driver
+
+    def untimed(call: Callable[[], None], figures: int) -> List[float]:
+        if benchmark is not None:
+            benchmark(call)
+        return [1.0] * figures
 
     class StandIn(DriverBase):  # type: ignore[misc]
         """A device that can be asked about, but not launched on: the interpreter runs the kernels."""
@@ -185,7 +206,7 @@ def install_driver() -> None:
             return name
 
         def get_current_target(self) -> Any:
-            return GPUTarget("cuda", 10 * CAPABILITY[0] + CAPABILITY[1], 32)
+            return GPUTarget(*facts.target)
 
         def get_active_torch_device(self) -> torch.device:
             return DEVICE
@@ -200,17 +221,17 @@ def install_driver() -> None:
             return 0
 
         def get_device_capability(self, index: int = 0) -> Any:
-            return CAPABILITY
+            return facts.capability
 
         def get_device_interface(self) -> Any:
             return torch.cuda
 
         def get_device_properties(self, index: int = 0) -> Dict[str, int]:
             return {
-                "max_shared_mem": SHARED_BYTES,
-                "multiprocessor_count": MULTIPROCESSORS,
+                "max_shared_mem": facts.shared_bytes,
+                "multiprocessor_count": facts.multiprocessors,
                 "max_num_regs": 65536,
-                "warpSize": 32,
+                "warpSize": facts.target[2],
                 "sm_clock_rate": 1410000,
                 "mem_clock_rate": 1215000,
                 "mem_bus_width": 5120,
@@ -223,6 +244,8 @@ def install_driver() -> None:
             pass
 
         def get_benchmarker(self) -> Callable[..., List[float]]:
-            return lambda call, quantiles=None, **options: [1.0] * len(quantiles or (1,))
+            return lambda call, quantiles=None, **options: untimed(call, len(quantiles or (1,)))
 
-    driver.set_active(StandIn())
+    active = StandIn()
+    driver.set_active(active)
+    return active

@@ -24,6 +24,7 @@ class Worker:
         self.held: List[Dict[str, Any]] = []
         self.last: Any = None
         self.watcher = Watcher(self.caller)
+        self.ahead: Any = None
 
     def serve(self, line: Line) -> None:
         """Answer until told to quit or the line is cut."""
@@ -51,6 +52,12 @@ class Worker:
         versions = prepare(request.message["framework"], request.message["interpreter"], request.message["precise"])
         self.caller = Caller(FRAMEWORKS[request.message["framework"]]())
         self.watcher = Watcher(self.caller)
+        device = request.message.get("device")
+        if device is not None:
+            from .ahead import prepare_ahead
+
+            self.ahead, more = prepare_ahead(request.message["framework"], device, self.caller)
+            versions.update(more)
         return {"versions": versions}
 
     def do_import(self, request: Request) -> Dict[str, Any]:
@@ -73,6 +80,21 @@ class Worker:
     def do_left(self, request: Request) -> Dict[str, Any]:
         """Say what is not as it was before the functions were imported."""
         return self.watcher.left()
+
+    def do_capture(self, request: Request) -> Dict[str, Any]:
+        """Call one function so that its kernels are recorded instead of run."""
+        answer: Dict[str, Any] = self.ahead.capture(request, self.functions[request.message["function"]])
+        return answer
+
+    def do_captured(self, request: Request) -> Dict[str, Any]:
+        """Return what was recorded."""
+        answer: Dict[str, Any] = self.ahead.captured(request)
+        return answer
+
+    def do_lower(self, request: Request) -> Dict[str, Any]:
+        """Compile one recorded kernel for the device that this worker stands for."""
+        answer: Dict[str, Any] = self.ahead.lower(request)
+        return answer
 
     def do_judge(self, request: Request) -> Dict[str, Any]:
         """Run the task's checker."""

@@ -1,13 +1,16 @@
-"""Does it compile, and what does it cost: targets, failures with advice, resources by kernel, the log."""
+"""Does it compile, and what does it cost: where it fits, failures with advice, resources by kernel, the log."""
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
+from kgrade.harness.build.sass import operands
 from kgrade.records.evidence import Build, BuildTarget, KernelResources, Occupancy
 from kgrade.tui.lines import Lines, Row, Rows, Span
 from kgrade.tui.pane import Glance, Pane
 from kgrade.tui.panes import figures
+from kgrade.tui.panes.build_matrix import differences, matrix, matrix_instructions, spilled
 from kgrade.tui.panes.glances import worst_state
 from kgrade.tui.panes.layout import BLANK, Column, Entry, Joined, fact, fold, heading, sentence, table
 from kgrade.tui.panes.logs import log_section
@@ -29,7 +32,8 @@ if TYPE_CHECKING:
 
 def pane(item: Item, sheet: Sheet) -> Pane:
     """The build on every target of `item`."""
-    parts: list[Lines] = []
+    over_all = _over_all(item)
+    parts: list[Lines] = [Rows(over_all)] if over_all else []
     for target, file in collected(item):
         parts += [Rows([BLANK])] if parts else []
         parts += _target(target, file, item)
@@ -41,6 +45,22 @@ def pane(item: Item, sheet: Sheet) -> Pane:
 def glance(item: Item) -> Glance:
     """The gravest state over the targets."""
     return worst_state(item, "build")
+
+
+def _over_all(item: Item) -> list[Row]:
+    """The targets side by side, and what differs from one to the next and from the start."""
+    built = {target: kernels for target, file in collected(item) if (kernels := file.evidence.stages.build.kernels)}
+    names = list(built)
+    pairs = [differences(built[a], built[b], a, b) for a, b in pairwise(names)]
+    by_start: dict[str, list[KernelResources]] = {}
+    for one in item.start.kernels if item.start else ():
+        by_start.setdefault(one.target, []).append(one)
+    pairs += [
+        differences(by_start[target], kernels, f"start on {target}", "this solution")
+        for target, kernels in built.items()
+        if target in by_start
+    ]
+    return spaced([matrix(built), *pairs])
 
 
 def _target(target: str, file: EvidenceFile, item: Item) -> list[Lines]:
@@ -98,25 +118,28 @@ def _kernels(build: Build) -> list[Row]:
     columns = [
         Column("kernel", most=26), Column("on", most=8), Column("regs", right=True),
         Column("spill st/ld", right=True), Column("shared", right=True), Column("occupancy", most=34),
-        Column("stack", right=True), Column("constant", right=True),
+        Column("stack", right=True), Column("constant", right=True), Column("matrix units", most=40),
     ]  # fmt: skip
     entries = [
         Entry(
             [
                 one.kernel,
                 one.target,
-                str(one.registers),
+                _registers(one),
                 _spills(one),
                 figures.size(one.shared_bytes),
                 _occupancy(one.occupancy),
                 figures.size(one.stack_bytes),
                 figures.size(one.constant_bytes),
-            ]
+                matrix_instructions(one) if one.instructions else figures.NOTHING,
+            ],
+            mark="error" if one.failure and not one.tried else "",
+            fold=Rows(_kernel(one)),
         )
         for one in build.kernels
     ]
     rows = table(columns, entries)
-    if any(one.spill_store_bytes or one.spill_load_bytes for one in build.kernels):
+    if any(one.spills for one in build.kernels):
         rows += sentence(
             "registers spill to local memory: every spilled byte is a trip to cache or beyond", "warn", lead="! "
         )
@@ -126,9 +149,35 @@ def _kernels(build: Build) -> list[Row]:
     return rows
 
 
+def _registers(one: KernelResources) -> Span:
+    return Span("✗", "bad") if one.failure else Span(str(one.registers))
+
+
+def _kernel(one: KernelResources) -> list[Row]:
+    """All of one kernel: why it fails, its config and grid, its code and what it is made of."""
+    rows = failure(one.failure, indent="  ") if one.failure else []
+    config = " ".join(f"{name}={value}" for name, value in one.config.items())
+    facts = [
+        ("name", one.kernel),
+        ("config", config + (", which only the autotuner tries" if one.tried else "")),
+        ("grid", " x ".join(map(str, one.grid))),
+        ("registers", _more_registers(one)),
+        ("code", figures.size(one.code_bytes) if one.code_bytes else ""),
+        ("made of", ", ".join(f"{kind} {count}" for kind, count in one.instructions.items())),
+        ("matrix units", ", ".join(f"{name} x{count} ({operands(name)})" for name, count in one.tensor.items())),
+    ]
+    return [*rows, *(row for label, text in facts if text for row in fact(label, text))]
+
+
+def _more_registers(one: KernelResources) -> str:
+    """AMD's kinds of registers; CUDA has one kind, which the table shows."""
+    if not one.scalar_registers:
+        return ""
+    return f"{one.registers} vector, {one.accumulators} of them accumulators; {one.scalar_registers} scalar"
+
+
 def _spills(one: KernelResources) -> Span:
-    stored, loaded = one.spill_store_bytes, one.spill_load_bytes
-    return Span(f"! {stored}/{loaded} B", "warn") if stored or loaded else Span("none")
+    return Span(f"! {spilled(one)}", "warn") if one.spills else Span("none")
 
 
 def _occupancy(occupancy: Occupancy | None) -> str:

@@ -1,11 +1,13 @@
 """A runner without a wall, and tasks: what the builders are tried with."""
 
 import subprocess
+import sys
 import time
 from dataclasses import dataclass
 
 import pytest
 
+from kgrade.harness.build.toolkit import find_disassembler
 from kgrade.records.task import Build, Limits, Task
 
 
@@ -36,6 +38,19 @@ class PlainRunner:
         except subprocess.TimeoutExpired:
             return Ran(-9, b"", b"", time.monotonic() - start, f"time: {limit_s:g} s are over")
         return Ran(ended.returncode, ended.stdout, ended.stderr, time.monotonic() - start)
+
+
+@pytest.fixture(autouse=True)
+def disassembler(request, monkeypatch):
+    """Listing instructions takes half a second a cubin: only tests about them do it, by the fixture."""
+    if "lists_instructions" not in request.fixturenames:
+        monkeypatch.setattr("kgrade.harness.build.nvcc.find_disassembler", lambda path: None)
+
+
+@pytest.fixture
+def lists_instructions():
+    if find_disassembler(sys.path) is None:
+        pytest.skip("nvdisasm is neither in a CUDA toolkit nor beside Triton")
 
 
 @pytest.fixture
