@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 import time
 from collections.abc import Mapping
 from typing import Final
@@ -53,6 +54,8 @@ class GradingPage:
         self._notes: Notes | None = None
         self._list: QueuePage | None = None
         self._last_key = time.monotonic()
+        self._leaving = threading.Event()
+        self._sends = False
         self._without_item: Deeds = {**reading_deeds(stage), **self._page_deeds()}
         self._deeds: Deeds = self._without_item
         stage.set_parts(rubric=True)
@@ -98,7 +101,22 @@ class GradingPage:
         self._stage.say(sitting.status_note)
         self.draw()
 
+    def put_away(self) -> str:
+        """Keep what is being typed and stop what runs; tell in a few words how the open item stands."""
+        self._leaving.set()
+        if self._scoring is None:
+            return ""
+        self._scoring.texts.keep()
+        sitting = self._scoring.sitting
+        states = {
+            "Draft": f"the draft of {sitting.item.id} is kept on this machine",
+            "Committed": f"the grade of {sitting.item.id} is committed here",
+        }
+        return states.get(sitting.status, "")
+
     def _show_empty(self, empty: EmptyQueue) -> None:
+        if self._scoring is not None:
+            self._scoring.sitting.close()
         self._scoring = self._notes = None
         self._deeds = self._without_item
         self._panes.clear()
@@ -320,11 +338,17 @@ class GradingPage:
             self._stage.say("")
             return
         sitting = self._scoring.sitting if self._scoring else None
-        if sitting is None or sitting.status in ("Untouched", "Pushed"):
-            self._stage.application.exit(0)
+        on_its_way = self._sends and self._desk.unsent() > 0
+        if not on_its_way and (sitting is None or sitting.status in ("Untouched", "Pushed")):
+            self._exit()
             return
-        state = "the draft is kept on this machine" if sitting.status == "Draft" else "not pushed yet"
-        QuestionContext(self._stage, f"leave? {state}", lambda: self._stage.application.exit(0))
+        is_draft = sitting is not None and sitting.status == "Draft"
+        state = "the draft is kept on this machine" if is_draft else "not pushed yet"
+        QuestionContext(self._stage, f"leave? {state}", self._exit)
+
+    def _exit(self) -> None:
+        self.put_away()
+        self._stage.application.exit(0)
 
     # Saving
 
@@ -362,18 +386,23 @@ class GradingPage:
 
     def sync(self) -> None:
         """Send what waits, in a thread; the status line says what came of it."""
+        self._sends = True
         self._stage.run_worker(self._syncing, thread=True, exclusive=True, group="sync")
 
     def _syncing(self) -> None:
         application = self._stage.application
         try:
-            self._desk.sync()
+            self._desk.sync(self._leaving)
         except TROUBLE as why:
             application.call_from_thread(self._stage.say, sentence(why), "bad")
         else:
             if self._desk.notes:
                 application.call_from_thread(self._stage.say, "; ".join(self._desk.notes), "warn")
-        application.call_from_thread(self.draw)
+        application.call_from_thread(self._synced)
+
+    def _synced(self) -> None:
+        self._sends = False
+        self.draw()
 
     def _moved(self, scoring: Scoring, anyway: bool, moved: Moved) -> None:
         self._stage.dispatcher.release()
