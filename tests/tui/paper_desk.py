@@ -136,6 +136,7 @@ class PaperDesk:
         self.refuses = ""
         self.moved: list[str] = []
         self.notes: list[str] = []
+        self.read_only: str | None = None
 
     def next(self, after: ItemId | None = None) -> ItemId | EmptyQueue:
         start = self.ids.index(after) + 1 if after else 0

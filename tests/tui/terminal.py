@@ -11,7 +11,7 @@ import signal
 import struct
 import termios
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -98,6 +98,7 @@ class Terminal:
         }
         environment |= {"TERM": "xterm-256color", "COLORTERM": "truecolor", **(env or {})}
         self.pid, self._fd = pty.fork()
+        self.modes_at_start = termios.tcgetattr(self._fd) if self.pid else []
         if self.pid == 0:
             if cwd:
                 os.chdir(cwd)
@@ -112,12 +113,18 @@ class Terminal:
         self.close()
 
     def send(self, keys: str | bytes) -> None:
-        """Write all of `keys` at once, as a packet from afar would bring them."""
-        os.write(self._fd, keys.encode() if isinstance(keys, str) else keys)
+        """Write all of `keys` at once, as a packet from afar would bring them; the line takes 4 KB at a time."""
+        left = keys.encode() if isinstance(keys, str) else keys
+        while left:
+            left = left[os.write(self._fd, left) :]
 
     def resize(self, width: int, height: int) -> None:
         self.settle()
         self._emulator.resize(width, height)
+        self.change_size(width, height)
+
+    def change_size(self, width: int, height: int) -> None:
+        """Tell the program of a size and leave the picture as it is."""
         fcntl.ioctl(self._fd, termios.TIOCSWINSZ, struct.pack("HHHH", height, width, 0, 0))
 
     def signal(self, number: signal.Signals) -> None:
@@ -128,6 +135,10 @@ class Terminal:
     def modes(self) -> list[Any]:
         """How the line treats what is typed: whether it echoes, waits for newlines, and the like."""
         return termios.tcgetattr(self._fd)
+
+    def set_modes(self, modes: list[Any]) -> None:
+        """Set them, as a shell does that gets its terminal back."""
+        termios.tcsetattr(self._fd, termios.TCSANOW, modes)
 
     def hang_up(self) -> None:
         """Close the terminal, as a window that is closed or a line that breaks does."""
@@ -149,10 +160,14 @@ class Terminal:
 
     def wait_for(self, text: str, limit: float = 60.0) -> None:
         """Read until `text` is on the screen."""
+        self.wait_until(lambda: any(text in line for line in self._emulator.lines), repr(text), limit)
+
+    def wait_until(self, holds: Callable[[], bool], what: str = "it", limit: float = 60.0) -> None:
+        """Read until `holds`; `what` names it where it does not come."""
         end = time.monotonic() + limit
-        while not any(text in line for line in self._emulator.lines):
+        while not holds():
             if time.monotonic() > end:
-                raise AssertionError(f"{text!r} did not appear within {limit} s; the screen:\n{self.text}")
+                raise AssertionError(f"{what} did not appear within {limit} s; the screen:\n{self.text}")
             self._read(0.1)
 
     def wait_for_exit(self, limit: float = 60.0, *, reading: bool = True) -> int:

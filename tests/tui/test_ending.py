@@ -1,4 +1,4 @@
-"""Ended from outside, or left without a terminal: the draft is safe, the terminal is given back, the program is gone."""
+"""Ended from outside, or left without a terminal: the draft is safe, the terminal given back, the program gone."""
 
 from __future__ import annotations
 
@@ -14,11 +14,12 @@ from tests.conftest import Repo
 from tests.tui.sittings import level_of, open_app
 from tests.tui.terminal import Terminal
 
-DEAF = [
-    sys.executable,
-    "-c",
-    "import os, signal, sys; signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGHUP}); os.execv(sys.argv[1], sys.argv[1:])",
-]
+WITHOUT_SIGHUP = """
+import os, signal, sys
+signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGHUP})
+os.execv(sys.argv[1], sys.argv[1:])
+"""
+DEAF = [sys.executable, "-c", WITHOUT_SIGHUP]
 """Runs a command that no SIGHUP reaches, as on a terminal whose loss nobody tells."""
 
 

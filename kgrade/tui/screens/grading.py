@@ -56,6 +56,7 @@ class GradingPage:
         self._last_key = time.monotonic()
         self._leaving = threading.Event()
         self._sends = False
+        self._only_reads = False
         self._without_item: Deeds = {**reading_deeds(stage), **self._page_deeds()}
         self._deeds: Deeds = self._without_item
         stage.set_parts(rubric=True)
@@ -90,6 +91,7 @@ class GradingPage:
         if self._scoring is not None:
             self._scoring.sitting.close()
         self._last_key = time.monotonic()
+        self._only_reads = self._desk.read_only is not None
         self._scoring = Scoring(self._stage, sitting, self._edited)
         self._notes = Notes(self._stage, self._scoring)
         self._deeds = {**self._without_item, **self._item_deeds(self._scoring, self._notes)}
@@ -165,6 +167,9 @@ class GradingPage:
 
     def perform(self, action: str, key: str) -> None:
         """Do it."""
+        if self._scoring is not None and self._only_reads and self._desk.read_only is None:
+            # The window that had the queue was closed.
+            self._reload(self._scoring.sitting.item.id)
         if self._scoring is not None:
             now = time.monotonic()
             self._scoring.sitting.add_active(min(now - self._last_key, _PAUSE_S))

@@ -58,8 +58,8 @@ class Scoring:
             self._stage.say(f"{criterion.id} has levels 0 to {rubric.scale}", "warn")
             return
         comment = self._score(criterion).comment
-        self._to_next_unscored()
-        self.edit("scores", criterion.id, Score(score=level, comment=comment))
+        if not self._edit_and_go_on(criterion, Score(score=level, comment=comment)):
+            return
         if level in criterion.comment_required_at and not comment:
             self._stage.say(f"{criterion.id} at {level} needs a comment: go back with K, then c", "warn")
 
@@ -69,8 +69,7 @@ class Scoring:
 
         def done(reason: str) -> bool:
             if reason.strip():
-                self._to_next_unscored()
-                return self.edit("scores", criterion.id, Score(na=True, comment=reason))
+                return self._edit_and_go_on(criterion, Score(na=True, comment=reason))
             self._stage.say("not applicable needs a reason; nothing was changed", "warn")
             return True
 
@@ -154,6 +153,16 @@ class Scoring:
             return True
         value = msgspec.structs.replace(score, comment=said.strip())
         return self.edit("scores", criterion.id, None if value == Score() else value)
+
+    def _edit_and_go_on(self, criterion: Criterion, value: Score) -> bool:
+        """Put `value` in and focus the next criterion without a score; where it is refused the focus stays."""
+        before = self.focus
+        # Moved first, so that the strip is drawn once.
+        self._to_next_unscored()
+        done = self.edit("scores", criterion.id, value)
+        if not done:
+            self.focus = before
+        return done
 
     def _to_next_unscored(self) -> None:
         names = [criterion.id for criterion in self.sitting.item.rubric.criteria]
