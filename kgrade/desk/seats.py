@@ -72,7 +72,10 @@ class Seats:
 
 
 def read_only(drafts: Drafts, evaluator: str) -> str | None:
-    """Why the evaluator can write nothing in this window, in one sentence; None when they can."""
-    if drafts.held_by is None:
+    """Why the evaluator can write nothing in this window, in one sentence; None when they can.
+
+    Once the other window is closed this one takes its place.
+    """
+    if drafts.held_by is None or drafts.take():
         return None
-    return f"{drafts.held_by} has this queue open as {evaluator}; this window only reads"
+    return f"{drafts.held_by} has this queue open as {evaluator}; this window only reads until that one is closed"

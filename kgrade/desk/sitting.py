@@ -82,6 +82,8 @@ class Sitting:
         self.item = item
         self.start = start
         self.active_s = 0.0
+        self.begun_texts: dict[str, str] = {}
+        """Texts that were begun and are not part of the sheet yet, by what they are for."""
         self._journal = journal
         self._place = place
         self._standing = standing
@@ -96,7 +98,7 @@ class Sitting:
     @property
     def is_draft(self) -> bool:
         """Whether there is something that no commit holds yet."""
-        return self._edits.touched
+        return self._edits.touched or bool(self.begun_texts)
 
     @property
     def can_undo(self) -> bool:
@@ -124,6 +126,11 @@ class Sitting:
             self.start = msgspec.convert(events[0]["begin"], Start)
             self._edits = Edits(self.start.sheet, self._write)
             self._edits.replay(events[1:])
+            for event in events[1:]:
+                if "begun" in event:
+                    self.begun_texts[event["begun"]] = event["text"]
+                elif "ended" in event:
+                    self.begun_texts.pop(event["ended"], None)
             self.active_s = max((event.get("active_s", 0.0) for event in events), default=0.0)
 
     def new_key(self, field: Literal["comments", "probes"]) -> str:
@@ -145,6 +152,17 @@ class Sitting:
         held = self.sheet.scores.get(criterion, Score())
         value = msgspec.structs.replace(held, comment=text)
         return self.edit("scores", criterion, None if value == Score() else value)
+
+    def begin_text(self, label: str, text: str) -> None:
+        """Keep a text that is still being typed; raise DraftError when it cannot be kept."""
+        self._write({"begun": label, "text": text})
+        self.begun_texts[label] = text
+
+    def end_text(self, label: str) -> None:
+        """The text is done or given up; raise DraftError when that cannot be kept."""
+        if label in self.begun_texts:
+            self._write({"ended": label})
+            del self.begun_texts[label]
 
     def undo(self) -> str | None:
         """Take the last edit back and say what changed; None when there is none."""
@@ -171,6 +189,7 @@ class Sitting:
         if self.read_only is None:
             self._journal.drop()
         self._begun = False
+        self.begun_texts = {}
         self._edits = Edits(self.start.sheet, self._write)
 
     def add_active(self, seconds: float) -> None:

@@ -60,6 +60,10 @@ class Journal:
         """
         with _loudly(self.path):
             self.path.parent.mkdir(parents=True, exist_ok=True)
+            if self._file is not None:  # an earlier beginning came no further
+                self._syncer.forget(self._file)
+                os.close(self._file)
+                self._file = None
             self._file = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
             data = _whole(self._file)
             events, self._length, damaged = _read(data)
@@ -272,6 +276,6 @@ def _loudly(path: Path) -> Iterator[None]:
         yield
     except OSError as why:
         raise DraftError(
-            f"the draft cannot be kept at {path}: {why.strerror};"
-            " free some space there, or name another folder in XDG_STATE_HOME"
+            f"{why.strerror}: the draft cannot be kept in {path.parent};"
+            " make room there, or name another folder in XDG_STATE_HOME"
         ) from None

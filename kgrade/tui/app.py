@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import signal
 from collections.abc import Mapping
 
 from textual import events
@@ -10,7 +11,8 @@ from textual.app import App
 from textual.screen import Screen
 
 from kgrade.desk.desk import Desk
-from kgrade.tui.driver import chosen_driver
+from kgrade.tui.driver import TerminalLost, chosen_driver
+from kgrade.tui.ending import Ending
 from kgrade.tui.keys import KeyTable, notation
 from kgrade.tui.screens.grading import GradingPage
 from kgrade.tui.screens.panes import PaneMaker
@@ -33,25 +35,39 @@ class KgradeApp(App[int]):
         self.animation_level = "none"
         self.theme = _PERSONS_OWN_COLOURS
         self.stage = Stage(self, table or KeyTable())
+        self.page: GradingPage | None = None
         self._desk = desk
         self._makers = makers
+        self._ending = Ending(self, self._put_away)
 
     def get_default_screen(self) -> Screen[None]:
         """The stage is the only screen there is."""
         return self.stage
 
+    def on_mount(self) -> None:
+        """Signals belong to whoever has the terminal."""
+        if not self.is_headless:
+            self._ending.on_signals()
+
+    def on_terminal_lost(self, event: TerminalLost) -> None:
+        """Without a terminal there is nothing to stay for."""
+        self._ending.end(128 + signal.SIGHUP, "")
+
     def on_ready(self) -> None:
         """Open the next item when there is a screen to show it on."""
-        self.page = GradingPage(self.stage, self._desk, self._makers)
-        self.page.open_next()
-        self.call_after_refresh(self._painted)
-        self.set_interval(60, self.page.draw)
+        page = self.page = GradingPage(self.stage, self._desk, self._makers)
+        page.open_next()
+        self.call_after_refresh(self._painted, page)
+        self.set_interval(60, page.draw)
 
-    def _painted(self) -> None:
+    def _put_away(self) -> str:
+        return self.page.put_away() if self.page else ""
+
+    def _painted(self, page: GradingPage) -> None:
         """The first picture is there: what could wait for it comes now."""
         gc.freeze()
         gc.enable()
-        self.page.sync()
+        page.sync()
 
     async def on_event(self, event: events.Event) -> None:
         """Give keys and pasted text to the dispatcher, one after the other, and nothing of them to Textual."""

@@ -50,12 +50,13 @@ class TextEntry:
         """The line in `width` columns, moved so that the cursor is on it, and the cursor's column."""
         label = f"{self.label}: "
         room = max(4, width - cell_len(label) - 1)
-        before, after = neutral(self.text[: self.cursor]), neutral(self.text[self.cursor :])
-        # Moved by half the room at a time: moving with every character would send the whole line each time.
-        skipped = 0
-        while cell_len(before) - skipped > room:
-            skipped += room // 2
-        if skipped:
+        # Every key draws the line: what lies beyond its ends is not looked at.
+        before, after = neutral(self.text[: self.cursor]), neutral(self.text[self.cursor : self.cursor + width])
+        hidden = cell_len(before) - room
+        if hidden > 0:
+            # Moved by half the room at a time: moving with every character would send the whole line each time.
+            step = room // 2
+            skipped = -(-hidden // step) * step
             before = "…" + _without_columns(before, skipped + 1)
         return [Span(label, "strong"), Span(before + after)], cell_len(label) + cell_len(before)
 
@@ -74,6 +75,8 @@ class TextEntry:
 
 def _without_columns(text: str, columns: int) -> str:
     """`text` without its first `columns` columns; half of a wide character becomes a blank."""
+    if text.isascii():
+        return text[columns:]
     spans, _ = split_graphemes(text)
     passed = 0
     for start, end, width in spans:

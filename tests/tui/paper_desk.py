@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
@@ -85,6 +86,7 @@ class PaperSitting:
     def __init__(self, desk: PaperDesk, name: str) -> None:
         self.item = item(name)
         self.status: Literal["Untouched", "Draft", "Committed", "Pushed"] = "Untouched"
+        self.begun_texts: dict[str, str] = {}
         self.status_note = ""
         self.active_s = 0.0
         self.closed = False
@@ -102,6 +104,12 @@ class PaperSitting:
 
     def new_key(self, field: Literal["comments", "probes"]) -> str:
         return self._edits.new_key(field)
+
+    def begin_text(self, label: str, text: str) -> None:
+        self.begun_texts[label] = text
+
+    def end_text(self, label: str) -> None:
+        self.begun_texts.pop(label, None)
 
     def undo(self) -> str | None:
         edit = self._edits.undo()
@@ -162,7 +170,7 @@ class PaperDesk:
     def standing(self, item: ItemId) -> tuple[str, str]:
         return ("Committed" if item in self.saved else "Untouched"), ""
 
-    def sync(self) -> None:
+    def sync(self, cancel: threading.Event | None = None) -> None:
         self.synced += 1
 
     def versions(self, item: ItemId) -> Versions | None:
@@ -171,6 +179,9 @@ class PaperDesk:
     def accept_rewrite(self) -> list[str]:
         self.alarms = []
         return ["your grade of scan/s01 is not in the rewritten branch"]
+
+    def unsent(self) -> int:
+        return 0
 
     def take_back(self) -> PaperSitting | None:
         if not self.saved:

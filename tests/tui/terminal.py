@@ -11,7 +11,7 @@ import signal
 import struct
 import termios
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -91,13 +91,14 @@ class Terminal:
     ) -> None:
         self._emulator = Emulator(width, height)
         self._partial = b""
-        self.received = 0
-        """Bytes that the program has sent so far."""
+        self.sent = bytearray()
+        """What the program has sent so far."""
         environment = {
             key: value for key, value in os.environ.items() if key not in ("LINES", "COLUMNS", "NO_COLOR", "CI")
         }
         environment |= {"TERM": "xterm-256color", "COLORTERM": "truecolor", **(env or {})}
         self.pid, self._fd = pty.fork()
+        self.modes_at_start = termios.tcgetattr(self._fd) if self.pid else []
         if self.pid == 0:
             if cwd:
                 os.chdir(cwd)
@@ -112,21 +113,45 @@ class Terminal:
         self.close()
 
     def send(self, keys: str | bytes) -> None:
-        """Write all of `keys` at once, as a packet from afar would bring them."""
-        os.write(self._fd, keys.encode() if isinstance(keys, str) else keys)
+        """Write all of `keys` at once, as a packet from afar would bring them; the line takes 4 KB at a time."""
+        left = keys.encode() if isinstance(keys, str) else keys
+        while left:
+            left = left[os.write(self._fd, left) :]
 
     def resize(self, width: int, height: int) -> None:
         self.settle()
         self._emulator.resize(width, height)
+        self.change_size(width, height)
+
+    def change_size(self, width: int, height: int) -> None:
+        """Tell the program of a size and leave the picture as it is."""
         fcntl.ioctl(self._fd, termios.TIOCSWINSZ, struct.pack("HHHH", height, width, 0, 0))
+
+    def signal(self, number: signal.Signals) -> None:
+        """Send the program a signal."""
+        os.kill(self.pid, number)
+
+    @property
+    def modes(self) -> list[Any]:
+        """How the line treats what is typed: whether it echoes, waits for newlines, and the like."""
+        return termios.tcgetattr(self._fd)
+
+    def set_modes(self, modes: list[Any]) -> None:
+        """Set them, as a shell does that gets its terminal back."""
+        termios.tcsetattr(self._fd, termios.TCSANOW, modes)
+
+    def hang_up(self) -> None:
+        """Close the terminal, as a window that is closed or a line that breaks does."""
+        os.close(self._fd)
+        self._fd = -1
 
     def settle(self, quiet: float = 0.25, limit: float = 20.0) -> int:
         """Read until the program has been silent for `quiet` seconds; return how many bytes came."""
-        before = self.received
+        before = len(self.sent)
         end = time.monotonic() + limit
         while time.monotonic() < end and self._read(quiet):
             pass
-        return self.received - before
+        return len(self.sent) - before
 
     def wait_for_bytes(self, limit: float = 60.0) -> None:
         """Read until the program has sent something."""
@@ -143,19 +168,26 @@ class Terminal:
                 raise AssertionError(f"{text!r} was not sent within {limit} s but {taken!r}")
             taken += os.read(self._fd, 65536)
 
-    def wait_for(self, text: str, limit: float = 20.0) -> None:
+    def wait_for(self, text: str, limit: float = 60.0) -> None:
         """Read until `text` is on the screen."""
+        self.wait_until(lambda: any(text in line for line in self._emulator.lines), repr(text), limit)
+
+    def wait_until(self, holds: Callable[[], bool], what: str = "it", limit: float = 60.0) -> None:
+        """Read until `holds`; `what` names it where it does not come."""
         end = time.monotonic() + limit
-        while not any(text in line for line in self._emulator.lines):
+        while not holds():
             if time.monotonic() > end:
-                raise AssertionError(f"{text!r} did not appear within {limit} s; the screen:\n{self.text}")
+                raise AssertionError(f"{what} did not appear within {limit} s; the screen:\n{self.text}")
             self._read(0.1)
 
-    def wait_for_exit(self, limit: float = 20.0) -> int:
-        """Read until the program ends; return its exit status."""
+    def wait_for_exit(self, limit: float = 60.0, *, reading: bool = True) -> int:
+        """Wait until the program ends; return its exit status. Not `reading`: the terminal takes nothing meanwhile."""
         end = time.monotonic() + limit
         while time.monotonic() < end:
-            self._read(0.05)
+            if reading:
+                self._read(0.05)
+            else:
+                time.sleep(0.05)
             pid, status = os.waitpid(self.pid, os.WNOHANG)
             if pid:
                 self.pid = 0
@@ -170,22 +202,31 @@ class Terminal:
     def text(self) -> str:
         return "\n".join(self._emulator.lines)
 
+    def kill(self) -> None:
+        """End the program at once, whatever it is at."""
+        os.kill(self.pid, signal.SIGKILL)
+        os.waitpid(self.pid, 0)
+        self.pid = 0
+
     def close(self) -> None:
         if self.pid:
-            os.kill(self.pid, signal.SIGKILL)
-            os.waitpid(self.pid, 0)
-            self.pid = 0
-        os.close(self._fd)
+            self.kill()
+        if self._fd >= 0:
+            os.close(self._fd)
 
     def _read(self, timeout: float) -> bool:
+        if self._fd < 0:
+            time.sleep(timeout)
+            return False
         ready, _, _ = select.select([self._fd], [], [], timeout)
         if not ready:
             return False
         try:
             data = os.read(self._fd, 65536)
         except OSError:  # Linux reports the end of the program as an input error.
+            time.sleep(timeout)
             return False
-        self.received += len(data)
+        self.sent += data
         # A sequence cut by the read must reach the filter in one piece.
         whole, escape, rest = (self._partial + data).rpartition(b"\x1b")
         complete = re.match(rb"\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*\x07|[^\[\]]", rest) if escape else None

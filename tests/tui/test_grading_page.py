@@ -217,6 +217,8 @@ def test_the_queue_ends_with_its_reasons() -> None:
         await on.press(SCORED + "v1x2qS")
         await on.press(SCORED + "v1x2qS")
         assert "Nothing is left to grade." in on.text
+        # Nobody sits at what was graded: its claim is given back.
+        assert all(sitting.closed for sitting in on.desk.sittings)
         assert "2 graded by you" in on.text
         await on.press("3")
         assert on.message == "no item is open"

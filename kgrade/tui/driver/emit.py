@@ -19,7 +19,8 @@ _ERASE_FROM: Final = 6
 class Emitter:
     """Knows what the terminal shows, where its cursor is and which pen it holds (None: not known)."""
 
-    def __init__(self, width: int, height: int) -> None:
+    def __init__(self, width: int, height: int, *, scrolls: bool) -> None:
+        self._scrolls = scrolls
         self.shown = Grid(width, height, torn=UNKNOWN)
         self.cursor: tuple[int, int] | None = None
         self.pen: Pen | None = None
@@ -34,7 +35,7 @@ class Emitter:
 
     def paint(self, wanted: Grid) -> str:
         """What makes the terminal show `wanted`; empty if it does already."""
-        scroll = best_scroll(self.shown, wanted)
+        scroll = best_scroll(self.shown, wanted) if self._scrolls else None
         if scroll:
             self._scroll(scroll)
         for y in range(wanted.height):

@@ -23,16 +23,16 @@ class Shadow:
 
     `feed` draws on the first and returns the bytes that bring the second in line, sequences that draw
     nothing included, each in its place. After anything whose effect is not known the terminal is erased and
-    drawn afresh.
+    drawn afresh. `scrolls`: the terminal can move some of its rows.
     """
 
-    def __init__(self, width: int, height: int) -> None:
+    def __init__(self, width: int, height: int, *, scrolls: bool = True) -> None:
         self._wanted = Grid(width, height, torn=BLANK)
-        self._emitter = Emitter(width, height)
+        self._emitter = Emitter(width, height, scrolls=scrolls)
         self._painter = Painter(self._wanted, self._control)
         self._out: list[str] = []
         self._in_frame = False
-        self._cursor_visible = True
+        self.cursor_visible = True
 
     def feed(self, data: str) -> str:
         """Take a piece of Textual's stream; return what to send."""
@@ -60,13 +60,13 @@ class Shadow:
         painted = self._emitter.paint(self._wanted)
         y, x = self._painter.y, self._painter.x
         on_screen = 0 <= y < self._wanted.height and 0 <= x < self._wanted.width
-        return painted + self._emitter.place(y, x) if self._cursor_visible and on_screen else painted
+        return painted + self._emitter.place(y, x) if self.cursor_visible and on_screen else painted
 
     def _control(self, sequence: str) -> None:
         if sequence in (_FRAME_START, _FRAME_END):
             return
         if sequence == "\x1b[?25h" or sequence == "\x1b[?25l":
-            self._cursor_visible = sequence.endswith("h")
+            self.cursor_visible = sequence.endswith("h")
         self._out.append(self._painted())
         entering, leaving = sequence == "\x1b[?1049h", sequence == "\x1b[?1049l"
         if leaving and self._emitter.pen != PLAIN:

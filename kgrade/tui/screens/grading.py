@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 import time
 from collections.abc import Mapping
 from typing import Final
@@ -56,6 +57,9 @@ class GradingPage:
         self._list: QueuePage | None = None
         self._last_key = time.monotonic()
         self._settling = Settling(stage, desk, self._take, self.sync)
+        self._leaving = threading.Event()
+        self._sends = False
+        self._only_reads = False
         self._without_item: Deeds = {**reading_deeds(stage), **self._page_deeds()}
         self._deeds: Deeds = self._without_item
         stage.set_parts(rubric=True)
@@ -90,6 +94,7 @@ class GradingPage:
         if self._scoring is not None:
             self._scoring.sitting.close()
         self._last_key = time.monotonic()
+        self._only_reads = self._desk.read_only is not None
         self._scoring = Scoring(self._stage, sitting, self._edited)
         self._notes = Notes(self._stage, self._scoring)
         self._deeds = {**self._without_item, **self._item_deeds(self._scoring, self._notes)}
@@ -101,7 +106,22 @@ class GradingPage:
         self._stage.say(sitting.status_note)
         self.draw()
 
+    def put_away(self) -> str:
+        """Keep what is being typed and stop what runs; tell in a few words how the open item stands."""
+        self._leaving.set()
+        if self._scoring is None:
+            return ""
+        self._scoring.texts.keep()
+        sitting = self._scoring.sitting
+        states = {
+            "Draft": f"the draft of {sitting.item.id} is kept on this machine",
+            "Committed": f"the grade of {sitting.item.id} is committed here",
+        }
+        return states.get(sitting.status, "")
+
     def _show_empty(self, empty: EmptyQueue) -> None:
+        if self._scoring is not None:
+            self._scoring.sitting.close()
         self._scoring = self._notes = None
         self._deeds = self._without_item
         self._panes.clear()
@@ -154,6 +174,9 @@ class GradingPage:
 
     def perform(self, action: str, key: str) -> None:
         """Do it."""
+        if self._scoring is not None and self._only_reads and self._desk.read_only is None:
+            # The window that had the queue was closed.
+            self._reload(self._scoring.sitting.item.id)
         if self._scoring is not None:
             now = time.monotonic()
             self._scoring.sitting.add_active(min(now - self._last_key, _PAUSE_S))
@@ -306,11 +329,17 @@ class GradingPage:
             self._stage.say("")
             return
         sitting = self._scoring.sitting if self._scoring else None
-        if sitting is None or sitting.status in ("Untouched", "Pushed"):
-            self._stage.application.exit(0)
+        on_its_way = self._sends and self._desk.unsent() > 0
+        if not on_its_way and (sitting is None or sitting.status in ("Untouched", "Pushed")):
+            self._exit()
             return
-        state = "the draft is kept on this machine" if sitting.status == "Draft" else "not pushed yet"
-        QuestionContext(self._stage, f"leave? {state}", lambda: self._stage.application.exit(0))
+        is_draft = sitting is not None and sitting.status == "Draft"
+        state = "the draft is kept on this machine" if is_draft else "not pushed yet"
+        QuestionContext(self._stage, f"leave? {state}", self._exit)
+
+    def _exit(self) -> None:
+        self.put_away()
+        self._stage.application.exit(0)
 
     # Saving
 
@@ -348,12 +377,13 @@ class GradingPage:
 
     def sync(self) -> None:
         """Send what waits, in a thread; the status line says what came of it."""
+        self._sends = True
         self._stage.run_worker(self._syncing, thread=True, exclusive=True, group="sync")
 
     def _syncing(self) -> None:
         application = self._stage.application
         try:
-            self._desk.sync()
+            self._desk.sync(self._leaving)
         except TROUBLE as why:
             application.call_from_thread(self._stage.say, sentence(why), "bad")
         else:
@@ -362,6 +392,7 @@ class GradingPage:
         application.call_from_thread(self._synced)
 
     def _synced(self) -> None:
+        self._sends = False
         self.draw()
         self._settling.after_step()
 

@@ -8,7 +8,6 @@ from typing import Final
 
 from kgrade.desk.anchors import lines_sha256, text_lines
 from kgrade.records.grade import LineNote
-from kgrade.tui.contexts import TextContext
 from kgrade.tui.editor import EditorError, looked_at
 from kgrade.tui.lines import Place
 from kgrade.tui.screens.scoring import Scoring
@@ -46,7 +45,7 @@ class Notes:
         notes = self._scoring.sitting.sheet.comments
         key = next((k for k, n in notes.items() if (n.path, n.lines, n.side) == (path, lines, side)), None)
 
-        def done(said: str) -> None:
+        def done(said: str) -> bool:
             self._stage.view.forget_range()
             if said.strip():
                 value = LineNote(
@@ -57,12 +56,11 @@ class Notes:
                     criterion=self._scoring.criterion.id,
                     text=said.strip(),
                 )
-                self._scoring.edit("comments", key or self._scoring.sitting.new_key("comments"), value)
-            elif key is not None:
-                self._scoring.edit("comments", key, None)
+                return self._scoring.edit("comments", key or self._scoring.sitting.new_key("comments"), value)
+            return key is None or self._scoring.edit("comments", key, None)
 
         where = f"{path}:{lines[0]}" if lines[0] == lines[1] else f"{path}:{lines[0]}-{lines[1]}"
-        TextContext(self._stage, TextEntry(where, notes[key].text if key else ""), done)
+        self._scoring.texts.ask(TextEntry(where, notes[key].text if key else ""), done)
 
     def copy_lines(self) -> None:
         """Copy the line or range."""

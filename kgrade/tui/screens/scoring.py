@@ -11,7 +11,8 @@ from kgrade.desk.sheet import Field
 from kgrade.desk.sitting import Sitting
 from kgrade.records.grade import GateAnswer, Score
 from kgrade.records.rubric import Criterion
-from kgrade.tui.contexts import FindContext, Option, PickContext, TextContext
+from kgrade.tui.begun_text import BegunTexts
+from kgrade.tui.contexts import FindContext, Option, PickContext
 from kgrade.tui.screens.stage import Stage
 from kgrade.tui.screens.trouble import TROUBLE, sentence
 from kgrade.tui.sheet_view import gate_sign, score_sign
@@ -24,6 +25,7 @@ class Scoring:
     def __init__(self, stage: Stage, sitting: Sitting, edited: Callable[[], None]) -> None:
         self._stage = stage
         self.sitting = sitting
+        self.texts = BegunTexts(stage, sitting)
         self._edited = edited
         self.focus = 0
 
@@ -32,16 +34,17 @@ class Scoring:
         """The criterion in focus."""
         return self.sitting.item.rubric.criteria[self.focus]
 
-    def edit(self, field: Field, key: str, value: Any) -> None:
-        """Make an edit and say what it was."""
+    def edit(self, field: Field, key: str, value: Any) -> bool:
+        """Make an edit and say what it was, or why it could not be made; return whether it was."""
         try:
             told = self.sitting.edit(field, key, value)
         except TROUBLE as why:
             self._stage.say(sentence(why), "bad")
-            return
+            return False
         undo = self._stage.dispatcher.table.of("undo").keys
         self._stage.say(f"{told}   ({undo[0]} undoes)" if undo else told)
         self._edited()
+        return True
 
     def move_focus(self, step: int) -> None:
         """Focus the next criterion, or the previous one; it stops at the ends."""
@@ -55,8 +58,8 @@ class Scoring:
             self._stage.say(f"{criterion.id} has levels 0 to {rubric.scale}", "warn")
             return
         comment = self._score(criterion).comment
-        self._to_next_unscored()
-        self.edit("scores", criterion.id, Score(score=level, comment=comment))
+        if not self._edit_and_go_on(criterion, Score(score=level, comment=comment)):
+            return
         if level in criterion.comment_required_at and not comment:
             self._stage.say(f"{criterion.id} at {level} needs a comment: go back with K, then c", "warn")
 
@@ -64,20 +67,19 @@ class Scoring:
         """Ask why the focused criterion does not apply."""
         criterion = self.criterion
 
-        def done(reason: str) -> None:
+        def done(reason: str) -> bool:
             if reason.strip():
-                self._to_next_unscored()
-                self.edit("scores", criterion.id, Score(na=True, comment=reason))
-            else:
-                self._stage.say("not applicable needs a reason; nothing was changed", "warn")
+                return self._edit_and_go_on(criterion, Score(na=True, comment=reason))
+            self._stage.say("not applicable needs a reason; nothing was changed", "warn")
+            return True
 
-        TextContext(self._stage, TextEntry(f"why {criterion.id} does not apply"), done)
+        self.texts.ask(TextEntry(f"why {criterion.id} does not apply"), done)
 
     def comment(self, text: str | None = None) -> None:
         """Type the focused criterion's comment, starting from `text` if given."""
         criterion = self.criterion
         start = self._score(criterion).comment if text is None else text
-        TextContext(self._stage, TextEntry(f"{criterion.id}", start), lambda said: self._set_comment(criterion, said))
+        self.texts.ask(TextEntry(f"{criterion.id}", start), lambda said: self._set_comment(criterion, said))
 
     def comment_outside(self) -> None:
         """Write the focused criterion's comment in $EDITOR."""
@@ -122,7 +124,11 @@ class Scoring:
     def verdict(self) -> None:
         """Choose the verdict."""
         options = [Option(verdict, verdict) for verdict in self.sitting.item.rubric.verdicts]
-        PickContext(self._stage, "verdict", lambda: options, lambda verdict: self.edit("verdict", "", verdict))
+
+        def chosen(verdict: str) -> None:
+            self.edit("verdict", "", verdict)
+
+        PickContext(self._stage, "verdict", lambda: options, chosen)
 
     def feedback(self) -> None:
         """Write the feedback for the author in $EDITOR."""
@@ -133,12 +139,12 @@ class Scoring:
     def private_note(self) -> None:
         """Type a note to oneself; it is saved with the grade and never part of the feedback."""
         entry = TextEntry("note to yourself", self.sitting.sheet.private_note)
-        TextContext(self._stage, entry, lambda said: self.edit("private_note", "", said.strip()))
+        self.texts.ask(entry, lambda said: self.edit("private_note", "", said.strip()))
 
     def flag(self) -> None:
         """Flag the item for a lead, with what for; nothing typed takes the flag away."""
         entry = TextEntry("flag for a lead", self.sitting.sheet.flagged)
-        TextContext(self._stage, entry, lambda said: self.edit("flagged", "", said.strip()))
+        self.texts.ask(entry, lambda said: self.edit("flagged", "", said.strip()))
 
     def go_to(self, place: str) -> None:
         """Go where something is missing: a criterion, a gate, the verdict."""
@@ -154,11 +160,22 @@ class Scoring:
     def _score(self, criterion: Criterion) -> Score:
         return self.sitting.sheet.scores.get(criterion.id, Score())
 
-    def _set_comment(self, criterion: Criterion, said: str) -> None:
+    def _set_comment(self, criterion: Criterion, said: str) -> bool:
         score = self._score(criterion)
-        if said.strip() != score.comment:
-            value = msgspec.structs.replace(score, comment=said.strip())
-            self.edit("scores", criterion.id, None if value == Score() else value)
+        if said.strip() == score.comment:
+            return True
+        value = msgspec.structs.replace(score, comment=said.strip())
+        return self.edit("scores", criterion.id, None if value == Score() else value)
+
+    def _edit_and_go_on(self, criterion: Criterion, value: Score) -> bool:
+        """Put `value` in and focus the next criterion without a score; where it is refused the focus stays."""
+        before = self.focus
+        # Moved first, so that the strip is drawn once.
+        self._to_next_unscored()
+        done = self.edit("scores", criterion.id, value)
+        if not done:
+            self.focus = before
+        return done
 
     def _to_next_unscored(self) -> None:
         names = [criterion.id for criterion in self.sitting.item.rubric.criteria]
@@ -185,8 +202,7 @@ class Scoring:
         if answer is None and suggested:
             self.edit("gates", gate, GateAnswer(confirmed=True, comment=suggested))
         elif answer is None:
-            TextContext(
-                self._stage,
+            self.texts.ask(
                 TextEntry(f"why {gate} holds"),
                 lambda said: self.edit("gates", gate, GateAnswer(confirmed=True, comment=said.strip())),
             )

@@ -17,7 +17,7 @@ from kgrade.tui.editor import EditorError, edited
 from kgrade.tui.keys import KeyTable
 from kgrade.tui.text import neutral
 from kgrade.tui.text_entry import TextEntry
-from kgrade.tui.widgets.bottom import EntryText, KeysShown, MessageText, key_lines, message_lines
+from kgrade.tui.widgets.bottom import EntryText, KeysShown, MessageText, key_lines, message_lines, parted
 from kgrade.tui.widgets.drawn import Drawn
 from kgrade.tui.widgets.lines import LineView
 from kgrade.tui.widgets.rubric import RubricView, rubric_lines, strip_height
@@ -37,7 +37,7 @@ class Stage(Screen[None]):
         self.view = LineView(id="evidence")
         self.strip = Drawn(rubric_lines, RubricView(), id="strip")
         self.message: Drawn[MessageText | EntryText] = Drawn(message_lines, MessageText(), id="message")
-        self.keys = Drawn(key_lines, KeysShown(), base="dim", id="keys")
+        self.keys: Drawn[KeysShown | MessageText] = Drawn(key_lines, KeysShown(), base="dim", id="keys")
         self._larger = 0
         self._zoomed = False
         self._with_rubric = False
@@ -49,8 +49,13 @@ class Stage(Screen[None]):
     # For pages and contexts
 
     def say(self, text: str, tone: str = "") -> None:
-        """Show a sentence in the message line; "" clears it."""
-        self.message.show(MessageText(neutral(text), tone))
+        """Show a sentence in the message line, and what does not fit over the keys; "" clears it."""
+        line, rest = parted(neutral(text), self.size.width - 2)
+        self.message.show(MessageText(line, tone))
+        if rest:
+            self.keys.show(MessageText(rest, tone))
+        elif isinstance(self.keys.value, MessageText):
+            self._context_changed()
 
     def show_entry(self, entry: TextEntry | None) -> None:
         """Show the text being typed in the message line, with the terminal's own cursor in it."""
