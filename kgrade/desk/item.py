@@ -18,22 +18,30 @@ from kgrade.records.rubric import Rubric, sheet_sha256
 from kgrade.records.slugs import ItemId
 from kgrade.records.submission import Submission
 from kgrade.records.task import Task
+from kgrade.repository.objects import TooLargeError
 from kgrade.repository.runner import GitError
+from kgrade.repository.spool import Spool
 from kgrade.repository.tree import Snapshot
 
 REVIEW_RUBRIC = "task-review"
-LARGEST_LOG = 64 * 1024 * 1024
+LARGEST_FILE = 64 * 1024 * 1024
+LARGEST_LOG = 1024 * 1024
+"""Bytes up to which a log is read with its item; of a larger one only what is looked at."""
+
 _OWN_FOLDERS = ("submissions/", "evidence/", "grades/")
 R = TypeVar("R", bound=Record)
 
 
 class EvidenceFile(msgspec.Struct, frozen=True, kw_only=True):
-    """Evidence for one target. `stale`: it was collected on other bytes than those that stand there now."""
+    """Evidence for one target. `stale`: it was collected on other bytes than those that stand there now.
+
+    A log is there as its bytes, or, where it is large, as a spool that brings them when somebody looks.
+    """
 
     evidence: Evidence
     stale: bool
     blob: str
-    logs: dict[str, bytes]
+    logs: dict[str, bytes | Spool]
 
 
 class GradeEntry(msgspec.Struct, frozen=True, kw_only=True):
@@ -179,7 +187,7 @@ def _files(snapshot: Snapshot, folder: str, faults: list[Fault], skip: tuple[str
             faults.append(Fault(path=path, found=why, expected="a file", advice="its content is not shown"))
             continue
         try:
-            found[name] = snapshot.read(path, LARGEST_LOG)
+            found[name] = snapshot.read(path, LARGEST_FILE)
         except GitError as why_not:
             faults.append(Fault(path=path, found=str(why_not), expected="a file that can be read"))
     return found
@@ -207,13 +215,15 @@ def _evidence(snapshot: Snapshot, item: ItemId, about: About, faults: list[Fault
     return found
 
 
-def _logs(snapshot: Snapshot, folder: str, evidence: Evidence, faults: list[Fault]) -> dict[str, bytes]:
+def _logs(snapshot: Snapshot, folder: str, evidence: Evidence, faults: list[Fault]) -> dict[str, bytes | Spool]:
     stages = evidence.stages
     names = {stage.log for stage in (stages.build, stages.check, stages.time, stages.integrity, stages.sanitize)}
-    logs: dict[str, bytes] = {}
+    logs: dict[str, bytes | Spool] = {}
     for name in sorted(name for name in names | {stages.profile.log} if name):
         try:
             logs[name] = snapshot.read(f"{folder}/{name}", LARGEST_LOG)
+        except TooLargeError as large:
+            logs[name] = snapshot.spool(f"{folder}/{name}", large.size)
         except GitError as why:
             faults.append(Fault(path=f"{folder}/{name}", found=str(why), expected="the log that the evidence names"))
     return logs

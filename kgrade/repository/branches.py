@@ -21,6 +21,7 @@ from kgrade.repository.checkout import (
 )
 from kgrade.repository.commits import Change, CollisionError, Committer, Identity
 from kgrade.repository.moves import FileMove, moves_between
+from kgrade.repository.ref_files import may_be_ref
 from kgrade.repository.refs import (
     RefBusyError,
     RefMove,
@@ -81,7 +82,7 @@ class Branch:
     """
 
     def __init__(self, reader: TreeReader, ref: str, *, remote: str | None = None) -> None:
-        if not ref.startswith("refs/heads/") or reader.git.run(["check-ref-format", ref], check=False).code:
+        if not ref.startswith("refs/heads/") or not may_be_ref(ref):
             raise GitError(f"{printable(ref)!r} is not a branch; expected a name like refs/heads/main")
         self.reader = reader
         self.git: Git = reader.git

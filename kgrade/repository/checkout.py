@@ -11,6 +11,7 @@ from pathlib import Path
 
 from kgrade.repository.moves import FileMove
 from kgrade.repository.objects import object_id
+from kgrade.repository.refs import head_ref
 from kgrade.repository.runner import Git, printable, reason
 from kgrade.repository.tree import TreeReader, split_path
 
@@ -44,8 +45,7 @@ def checkouts_of(git: Git, branch: str) -> list[Git]:
     """The working trees in which `branch` (a full ref name) is checked out."""
     if git.work_tree is not None and git.git_dir == git.common_dir and not (git.common_dir / "worktrees").exists():
         # There is no other working tree, which is the usual case and known without asking git.
-        head = (git.git_dir / "HEAD").read_text("utf-8", "replace").strip()
-        return [git] if head.removeprefix("ref:").strip() == branch else []
+        return [git] if head_ref(git) == branch else []
     folders = []
     for block in git.run(["worktree", "list", "--porcelain"]).text.split("\n\n"):
         lines = block.splitlines()

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, replace
 
 from kgrade.records import codec
 from kgrade.records.settings import Settings
 from kgrade.repository.branches import Branch
 from kgrade.repository.commits import Identity
-from kgrade.repository.refs import read_refs
+from kgrade.repository.refs import head_ref, read_refs
 from kgrade.repository.runner import Git, GitError
 from kgrade.repository.signing import key_at_hand
 from kgrade.repository.tree import Snapshot, TreeReader
 
+_YES = ("true", "yes", "on", "1")
+_REMOTE = re.compile(r"remote\.(.+)\.(?:url|pushurl|fetch)")
 _NOT_QUEUES = ("refs/heads/grades/", "refs/heads/evidence/", "refs/heads/seals")
 
 
@@ -53,8 +56,7 @@ def queue_snapshot(branch: Branch) -> Snapshot:
 
 def git_identity(git: Git) -> tuple[str, str]:
     """Name and e-mail as git knows them; empty where it does not."""
-    values = [git.run(["config", "--get", f"user.{key}"], check=False).text for key in ("name", "email")]
-    return values[0], values[1]
+    return git.settings.get("user.name", ""), git.settings.get("user.email", "")
 
 
 def signature(git: Git, identity: Identity, settings: Settings, evaluator: str = "") -> Signature:
@@ -62,7 +64,7 @@ def signature(git: Git, identity: Identity, settings: Settings, evaluator: str =
     if settings.sign == "never":
         return Signature(identity, sign=False)
     key = key_at_hand(git, settings, evaluator)
-    signs = git.run(["config", "--type=bool", "--get", "commit.gpgSign"], check=False).text == "true"
+    signs = git.settings.get("commit.gpgsign", "").lower() in _YES
     return Signature(replace(identity, key=key), sign=bool(settings.sign == "always" or signs or key))
 
 
@@ -90,9 +92,9 @@ def _settings(snapshot: Snapshot) -> Settings:
 
 def _queue_ref(git: Git) -> str:
     """The branch checked out; where none is, the only branch there is, or the usual one."""
-    head = git.run(["symbolic-ref", "--quiet", "HEAD"], check=False)
-    if not head.code:
-        return head.text
+    head = head_ref(git)
+    if head is not None:
+        return head
     branches = [ref for ref in read_refs(git, "refs/heads") if not ref.startswith(_NOT_QUEUES)]
     usual = [ref for ref in ("refs/heads/main", "refs/heads/master") if ref in branches]
     if len(branches) == 1 or usual:
@@ -103,7 +105,7 @@ def _queue_ref(git: Git) -> str:
 
 
 def _remote(git: Git, wanted: str | None) -> str | None:
-    names = git.run(["remote"]).text.split()
+    names = {found[1] for found in map(_REMOTE.fullmatch, git.settings) if found}
     if wanted is not None and wanted not in names:
         raise NoQueueError(
             f"kgrade.yaml names the remote {wanted}, which this clone does not have;"

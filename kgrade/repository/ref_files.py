@@ -14,7 +14,7 @@ from pathlib import Path
 from types import MappingProxyType
 
 _OID = re.compile(r"[0-9a-f]{40}(?:[0-9a-f]{24})?")
-_NO_REF = re.compile(r"[\x00-\x20\x7f~^:?*\[\\]|\.\.|@\{|//|/\.|\.$|(?:/|\.lock)$")
+_NO_REF = re.compile(r"[\x00-\x20\x7f~^:?*\[\\]|\.\.|@\{|//|/\.|\.lock/|(?:/|\.|\.lock)$")
 _LINKS = 5
 """Symbolic refs that are followed one after the other, as in git."""
 
@@ -22,6 +22,11 @@ _LINKS = 5
 def are_read_here(common_dir: Path) -> bool:
     """Whether the refs of the repository with this git folder are in files that can be read here."""
     return not (common_dir / "reftable").exists()
+
+
+def may_be_ref(name: str) -> bool:
+    """Whether `name`, which begins with `refs/`, follows the rules of git-check-ref-format(1)."""
+    return name.isprintable() and name.startswith("refs/") and not _NO_REF.search(name)
 
 
 def refs_in_files(common_dir: Path, prefix: str) -> dict[str, str]:

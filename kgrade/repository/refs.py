@@ -49,6 +49,14 @@ def read_ref(git: Git, ref: str) -> str | None:
     return ref_in_files(git.common_dir, ref) if are_read_here(git.common_dir) else read_refs(git, ref).get(ref)
 
 
+def head_ref(git: Git) -> str | None:
+    """The branch that is checked out in this working tree, by its full name; None for a detached HEAD."""
+    if are_read_here(git.common_dir):
+        head = (git.git_dir / "HEAD").read_text("utf-8", "replace").strip()
+        return head.removeprefix("ref:").strip() if head.startswith("ref:") else None
+    return git.run(["symbolic-ref", "--quiet", "HEAD"], check=False).text or None
+
+
 def move_ref(
     git: Git, ref: str, new: str | None, old: str | None, why: str = "kgrade", *, durable: bool = True
 ) -> None:

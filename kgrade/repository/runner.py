@@ -150,13 +150,13 @@ class Git:
         unknown = Path()
         probe = cls(path, git_dir=unknown, common_dir=unknown, work_tree=None, object_format="sha1", log=log)
         asked = ["rev-parse", "--absolute-git-dir", "--git-common-dir", "--show-object-format"]
-        found = probe.run([*asked, "--is-inside-work-tree"], check=False)
+        found = probe.run([*asked, "--show-toplevel"], check=False)
+        if found.code:  # there is no working tree here, or no repository
+            found = probe.run(asked, check=False)
         if found.code:
             raise _not_a_repository(path, found)
-        git_dir, common_dir, object_format, inside = found.text.split("\n")
-        work_tree = None
-        if inside == "true":
-            work_tree = Path(probe.run(["rev-parse", "--show-toplevel"]).text)
+        git_dir, common_dir, object_format, *inside = found.text.split("\n", 3)
+        work_tree = Path(inside[0]) if inside else None
         return cls(
             work_tree or Path(git_dir),
             git_dir=Path(git_dir),
@@ -178,6 +178,16 @@ class Git:
     def log(self) -> tuple[LogEntry, ...]:
         """The last commands, oldest first."""
         return tuple(self._log)
+
+    @functools.cached_property
+    def settings(self) -> Mapping[str, str]:
+        """Git's settings here, the person's own included, as they stood when first asked for; names in small letters.
+
+        A setting that stands without a value is "true".
+        """
+        listed = self.run(["config", "--null", "--list"], check=False).stdout.decode("utf-8", "replace")
+        entries = (entry.partition("\n") for entry in listed.split("\0") if entry)
+        return {name: value if is_set else "true" for name, is_set, value in entries}
 
     @property
     def null_oid(self) -> str:

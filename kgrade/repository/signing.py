@@ -53,7 +53,7 @@ def key_at_hand(git: Git, settings: Settings, evaluator: str) -> str:
 
 def own_key(git: Git) -> bool:
     """Whether the person set a key to sign with."""
-    return bool(git.run(["config", "--get", "user.signingKey"], check=False).text)
+    return bool(git.settings.get("user.signingkey"))
 
 
 def signing_environment(key: str) -> dict[str, str]:

@@ -13,6 +13,7 @@ from typing import Literal
 from kgrade.records.slugs import ItemId
 from kgrade.repository.objects import ObjectReader, TooLargeError, object_id
 from kgrade.repository.runner import Git, GitError, printable
+from kgrade.repository.spool import Spool
 
 Kind = Literal["file", "folder", "symlink", "submodule"]
 
@@ -220,6 +221,13 @@ class Snapshot:
         if kind != "blob":
             raise TreeError(f"{path} points at a {kind} where a file was expected; see: git fsck")
         return content
+
+    def spool(self, path: str, size: int) -> Spool:
+        """The file at `path`, too large to hold; `size` is what TooLargeError said. PathMissingError as for `read`."""
+        found = self.entry(path)
+        if found is None or found.kind != "file":
+            raise PathMissingError(f"{path} is missing from commit {self.commit[:12]}")
+        return Spool(self._reader.git, found.oid, size)
 
     def walk(self, path: str) -> Iterator[tuple[str, Entry]]:
         """Every entry below `path` that is not a folder, and every faulty one, with its path, in git's order."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 from collections.abc import Mapping
 
 from textual import events
@@ -43,8 +44,14 @@ class KgradeApp(App[int]):
         """Open the next item when there is a screen to show it on."""
         self.page = GradingPage(self.stage, self._desk, self._makers)
         self.page.open_next()
-        self.page.sync()
+        self.call_after_refresh(self._painted)
         self.set_interval(60, self.page.draw)
+
+    def _painted(self) -> None:
+        """The first picture is there: what could wait for it comes now."""
+        gc.freeze()
+        gc.enable()
+        self.page.sync()
 
     async def on_event(self, event: events.Event) -> None:
         """Give keys and pasted text to the dispatcher, one after the other, and nothing of them to Textual."""

@@ -14,6 +14,8 @@ _FOUND_AT_ONCE: Final = 1024
 _LONGEST: Final = 100_000
 """Characters of one line that are shown."""
 
+_LONGEST_BYTES: Final = 4 * _LONGEST
+
 
 class Span(NamedTuple):
     """A piece of a row. `text` may be hostile, the view makes it safe; `style` is a name of `palette`."""
@@ -151,22 +153,52 @@ def _found_in(lines: Lines, needle: str) -> Iterator[int | None]:
             yield None
 
 
-class SourceText:
-    """The lines of a file's bytes, found when asked for: a million lines open at once.
+class Store(Protocol):
+    """Bytes that are read piece by piece; more of them may come. They are counted in blocks of `block` bytes."""
 
-    Only the number of newlines before each block of the data is kept.
-    """
+    @property
+    def block(self) -> int:
+        """Bytes of a block."""
+
+    def __len__(self) -> int: ...
+
+    def read(self, start: int, stop: int, /) -> bytes:
+        """The bytes from `start` to `stop`."""
+
+    @property
+    def newlines(self) -> Sequence[int]:
+        """How many newlines stand before each block that is there, and before the end."""
+
+
+class _Held:
+    """Bytes that are there already."""
 
     def __init__(self, data: bytes) -> None:
         self._data = data
-        self._before = [0]
-        """Newlines before each block."""
+        self.block = _BLOCK
+        self.newlines = [0]
         for start in range(0, len(data), _BLOCK):
-            self._before.append(self._before[-1] + data[start : start + _BLOCK].count(b"\n"))
-        self._count = self._before[-1] + (bool(data) and not data.endswith(b"\n"))
+            self.newlines.append(self.newlines[-1] + data.count(b"\n", start, start + _BLOCK))
 
     def __len__(self) -> int:
-        return self._count
+        return len(self._data)
+
+    def read(self, start: int, stop: int, /) -> bytes:
+        return self._data[start:stop]
+
+
+class SourceText:
+    """The lines of a file's bytes, found when asked for: a million lines open at once.
+
+    Only the number of newlines before each block of the data is kept, and of a long line only its beginning is read.
+    """
+
+    def __init__(self, data: bytes | Store) -> None:
+        self._store: Store = _Held(data) if isinstance(data, bytes) else data
+
+    def __len__(self) -> int:
+        size = len(self._store)
+        return self._store.newlines[-1] + (bool(size) and self._store.read(size - 1, size) != b"\n")
 
     def __getitem__(self, index: int, /) -> str:
         """Line `index` without its end; past 100,000 characters only how many more there are."""
@@ -174,31 +206,45 @@ class SourceText:
 
     def window(self, start: int, stop: int) -> list[str]:
         """Lines `start` to `stop` (not included); IndexError outside the text."""
-        if not 0 <= start < stop <= self._count:
-            raise IndexError(f"lines {start} to {stop} of {self._count}")
+        if not 0 <= start < stop <= len(self):
+            raise IndexError(f"lines {start} to {stop} of {len(self)}")
         begin, end = self._offset(start), self._offset(stop)
-        raw = self._data[begin:end].split(b"\n")[: stop - start]
-        return [_shown(line) for line in raw]
+        if end - begin <= (stop - start) * _LONGEST_BYTES:
+            return [_shown(line) for line in self._store.read(begin, end).split(b"\n")[: stop - start]]
+        ends = [self._offset(line) for line in range(start + 1, stop + 1)]
+        return [self._beginning(line, line_end) for line, line_end in zip([begin, *ends], ends)]
 
     def find(self, needle: str) -> Iterator[int | None]:
         """Numbers of the lines that hold `needle`; see `Lines.find`."""
-        for start in range(0, self._count, _FOUND_AT_ONCE):
-            for index, line in enumerate(self.window(start, min(start + _FOUND_AT_ONCE, self._count)), start):
+        at = 0
+        while at < (count := len(self)):
+            for index, line in enumerate(self.window(at, min(at + _FOUND_AT_ONCE, count)), at):
                 if holds(line, needle):
                     yield index
+            at += _FOUND_AT_ONCE
             yield None
+
+    def _beginning(self, start: int, end: int) -> str:
+        """What is shown of the line that stands from `start` to `end`, its own end included if it has one."""
+        raw = self._store.read(start, min(end, start + _LONGEST_BYTES))
+        if end - start <= _LONGEST_BYTES:
+            return _shown(raw.removesuffix(b"\n"))
+        text = decoded(raw)[:_LONGEST]
+        return f"{text}⟨{end - start - len(text.encode('utf-8', 'surrogateescape'))} more bytes⟩"
 
     def _offset(self, line: int) -> int:
         """Where line `line` begins; the end of the data for the line after the last."""
         if line == 0:
             return 0
-        block = bisect_right(self._before, line - 1) - 1
-        if block >= len(self._before) - 1:
-            return len(self._data)
-        position = block * _BLOCK - 1
-        for _ in range(line - self._before[block]):
-            position = self._data.find(b"\n", position + 1)
-        return position + 1
+        newlines, size = self._store.newlines, self._store.block
+        block = bisect_right(newlines, line - 1) - 1
+        if block >= len(newlines) - 1:
+            return len(self._store)
+        piece = self._store.read(block * size, (block + 1) * size)
+        position = -1
+        for _ in range(line - newlines[block]):
+            position = piece.find(b"\n", position + 1)
+        return block * size + position + 1
 
 
 def _shown(line: bytes) -> str:

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.benchmarks.measuring import Measured, compared, interleaved
+from tests.benchmarks.measuring import compared, interleaved
 from tests.benchmarks.sitting import ROOT, argv_of, environment
 from tests.tui.terminal import Terminal
 
@@ -26,25 +26,26 @@ Trivial().run()
 """
 
 
-def until_shown(argv: list[str], text: str) -> float:
-    """Seconds from starting a program to `text` on its screen."""
+def until_shown(argv: list[str], text: bytes) -> float:
+    """Seconds from starting a program to `text` on its way to the screen."""
     before = time.perf_counter()
     with Terminal(argv, env=environment(), cwd=ROOT) as terminal:
-        terminal.wait_for(text, limit=120)
+        terminal.wait_for_sent(text, limit=120)
         return time.perf_counter() - before
 
 
 @pytest.mark.parametrize("submissions", [10, pytest.param(10_000, marks=pytest.mark.long)])
 def test_a_submission_is_on_screen(
-    queue_of: Callable[[int], Path], keep: Callable[[Measured], None], submissions: int
+    queue_of: Callable[[int], Path], keep: Callable[..., None], submissions: int
 ) -> None:
     queue = queue_of(submissions)
     _review_first_task(queue)
     pairs = interleaved(
-        lambda: until_shown(argv_of(queue), "verdict: -"),
-        lambda: until_shown([sys.executable, "-c", TRIVIAL], "here it is"),
+        lambda: until_shown(argv_of(queue), b"verdict: "),
+        lambda: until_shown([sys.executable, "-c", TRIVIAL], b"here it is"),
     )
-    keep(compared(f"first paint of a submission, {submissions:,} in the queue", pairs, 1.6))
+    because = "the modules of the desk and the panes take as long to import as Textual does"
+    keep(compared(f"first paint of a submission, {submissions:,} in the queue", pairs, 1.6), because)
 
 
 def _review_first_task(queue: Path) -> None:

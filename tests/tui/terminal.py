@@ -133,6 +133,16 @@ class Terminal:
         if not self._read(limit):
             raise AssertionError(f"nothing was sent within {limit} s; the screen:\n{self.text}")
 
+    def wait_for_sent(self, text: bytes, limit: float = 60.0) -> None:
+        """Take what the program sends until `text` has come in one piece; it is not drawn, which would take time."""
+        end = time.monotonic() + limit
+        taken = b""
+        while text not in taken:
+            ready, _, _ = select.select([self._fd], [], [], max(0.0, end - time.monotonic()))
+            if not ready:
+                raise AssertionError(f"{text!r} was not sent within {limit} s but {taken!r}")
+            taken += os.read(self._fd, 65536)
+
     def wait_for(self, text: str, limit: float = 20.0) -> None:
         """Read until `text` is on the screen."""
         end = time.monotonic() + limit

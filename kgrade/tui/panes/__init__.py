@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Final
 
 from kgrade.tui.pane import Glance, Pane
 from kgrade.tui.panes import build, diff, findings, history, performance, profile, source, task, tests
+from kgrade.tui.panes.layout import Late
 
 if TYPE_CHECKING:
     from kgrade.desk.item import HistoryEntry, Item
@@ -29,9 +30,8 @@ _GLANCES: Final[Mapping[str, Callable[[Item], Glance]]] = {
 
 def panes(commits: Callable[[ItemId], Sequence[HistoryEntry]]) -> dict[str, Callable[[Item, Sheet], Pane]]:
     """What makes each pane, by the id of its tab; `commits` lists those that touched an item, newest first."""
-    return {
+    makers: dict[str, Callable[[Item, Sheet], Pane]] = {
         "task": task.pane,
-        "diff": diff.pane,
         "source": source.pane,
         "build": build.pane,
         "tests": tests.pane,
@@ -40,6 +40,15 @@ def panes(commits: Callable[[ItemId], Sequence[HistoryEntry]]) -> dict[str, Call
         "findings": findings.pane,
         "history": partial(history.pane, commits=commits),
     }
+    late = {name: partial(_when_looked_at, make, _GLANCES[name]) for name, make in makers.items()}
+    return {name: diff.pane if name == "diff" else late[name] for name in _GLANCES}
+
+
+def _when_looked_at(
+    make: Callable[[Item, Sheet], Pane], glance: Callable[[Item], Glance], item: Item, sheet: Sheet
+) -> Pane:
+    """A pane whose content is made when somebody looks: opening an item, and each edit, makes all panes."""
+    return Pane(Late(lambda: make(item, sheet).lines), glance(item))
 
 
 def tab_state(item: Item) -> dict[str, Glance]:

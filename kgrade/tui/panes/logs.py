@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator, Sequence
+from functools import cached_property
 from typing import TYPE_CHECKING, Final
 
-from kgrade.tui.lines import LazyRows, Lines, Row, Rows, SourceText, Span
+from kgrade.tui.lines import Lines, Row, Rows, SourceText, Span
 from kgrade.tui.panes import figures
 from kgrade.tui.panes.layout import fold, heading, sentence
 
 if TYPE_CHECKING:
     from kgrade.desk.item import EvidenceFile
+    from kgrade.repository.spool import Spool
 
 _SCANNED: Final = 8 << 20
 """Bytes in which errors are sought for `]`; lines past them are still signed when they are looked at."""
@@ -21,18 +24,33 @@ _ERROR_BYTES: Final = re.compile(_ERROR.pattern.encode(), re.IGNORECASE)
 _LONG: Final = 400
 
 
-def log_rows(data: bytes) -> LazyRows:
-    """The lines of a log, numbered; `✗` and `!` stand before those that name an error or a warning."""
-    text = SourceText(data)
-    digits = len(str(len(text)))
+class LogRows:
+    """The lines of a log, numbered; `✗` and `!` stand before those that name an error or a warning.
 
-    def make(index: int) -> Row:
-        line = text[index]
+    What is large comes bit by bit, so its number of lines grows.
+    """
+
+    def __init__(self, data: bytes | Spool) -> None:
+        self._data = data
+        self._text = SourceText(data)
+
+    def __len__(self) -> int:
+        return len(self._text)
+
+    def __getitem__(self, index: int, /) -> Row:
+        line = self._text[index]
         sign, style = _severity(line)
-        gutter = (Span(f"{index + 1:{digits}} ", "number"),)
+        gutter = (Span(f"{index + 1:{len(str(len(self)))}} ", "number"),)
         return Row(spans=(Span(line, style),), gutter=gutter, sign=sign, mark="error" if sign == "✗" else "")
 
-    return LazyRows(len(text), make, _error_lines(data), text.find)
+    @cached_property
+    def marks(self) -> Sequence[int]:
+        """The lines with errors in the first bytes, sought when somebody goes to one."""
+        return _error_lines(self._data if isinstance(self._data, bytes) else self._data.read(0, _SCANNED))
+
+    def find(self, needle: str) -> Iterator[int | None]:
+        """Lines that hold `needle`; see `Lines.find`."""
+        return self._text.find(needle)
 
 
 def log_section(file: EvidenceFile, name: str | None) -> list[Lines]:
@@ -42,7 +60,9 @@ def log_section(file: EvidenceFile, name: str | None) -> list[Lines]:
     if name not in file.logs:
         return [Rows(sentence(f"The log {name} is named by the evidence and is not beside it.", "warn", lead="! "))]
     data = file.logs[name]
-    lines = log_rows(data)
+    lines = LogRows(data)
+    if not isinstance(data, bytes):
+        return [Rows([heading(f"log {name}", figures.size(data.size)), fold("… large", lines, indent="  ")])]
     head = heading(f"log {name}", f"{figures.count(len(lines), 'line')}, {figures.size(len(data))}")
     if not len(lines):
         return [Rows([head, Row(spans=(Span("  — empty", "dim"),))])]

@@ -1,0 +1,141 @@
+"""How soon what is huge is on screen, beside a pane that has nothing to show; and how much memory all of it takes."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from kgrade.desk import Desk
+from kgrade.records.slugs import ItemId
+from kgrade.tui.app import KgradeApp
+from kgrade.tui.panes import comparison, panes
+from tests.benchmarks.measuring import PAIRS, Measured, Pairs, compared, judged
+from tests.benchmarks.sitting import ROOT, environment, opened
+from tests.benchmarks.test_first_paint import TRIVIAL
+from tests.large_queue import large_queue
+from tests.tui.terminal import Terminal
+
+pytestmark = pytest.mark.alone
+
+HUGE = ItemId("task-00000", "s0000")
+PLAIN = ItemId("task-00000", "s0001")
+EVIDENCE = b"""\
+{"schema": "kgrade/evidence@1", "item": "task-00000/s0000", "tool": {"version": "0.0.1"},
+ "inputs": {"task_tree": "%s", "solution_tree": "%s"},
+ "environment": {"target": "sm_90", "hardware": "none"},
+ "stages": {"build": {"status": "ok", "log": "sm_90.build.log"}}}
+"""
+
+
+def log_of(size: int) -> bytes:
+    line = b"ptxas info    : Compiling entry function 'softmax_%d' for 'sm_90', used %d registers\n"
+    block = b"".join(line % (number, number % 255) for number in range(10_000))
+    return (block * (size // len(block) + 1))[:size]
+
+
+def changed(lines: int) -> tuple[bytes, bytes]:
+    old = [b"    row_%d = tl.load(x_ptr + %d * cols, mask=cols < n)\n" % (line, line) for line in range(lines)]
+    new = [line.replace(b"< n", b"< m") if number % 7 == 0 else line for number, line in enumerate(old)]
+    return b"".join(old), b"".join(new)
+
+
+@pytest.fixture
+def huge_queue(tmp_path: Path) -> Callable[[int, int], Path]:
+    """A maker of queues whose first submission has a log of so many bytes and a diff of so many lines."""
+
+    def make(log: int, lines: int) -> Path:
+        old, new = changed(lines)
+        item = "queue/task-00000/submissions/s0000"
+        extra = {
+            f"{item}/evidence/sm_90.json": EVIDENCE % (b"1" * 40, b"1" * 40),
+            f"{item}/evidence/sm_90.build.log": log_of(log),
+            "queue/task-00000/start/kernel.py": old,
+            f"{item}/solution/kernel.py": new,
+        }
+        large_queue(tmp_path / "queue", 4, per_task=4, extra=extra)
+        return tmp_path / "queue"
+
+    return make
+
+
+def on_screen(queue: Path, pane: str, keys: str) -> Pairs:
+    """Seconds from asking for `pane` of a freshly read huge item, and for an empty pane, to its picture."""
+
+    async def measure() -> Pairs:
+        async with app.run_test(size=(100, 30)) as pilot:
+            await pilot.pause()
+
+            async def shown(name: str, then: str) -> float:
+                comparison._aligned.cache_clear()  # kept for an item that is open, not for the next one
+                assert app.page.open(HUGE)
+                app.page._show_pane("task")
+                await pilot.pause()
+                before = time.perf_counter()
+                app.page._show_pane(name)
+                for key in then:
+                    app.stage.dispatcher.key(key, key)
+                await pilot.pause()
+                app.stage._compositor.render_strips(app.size)
+                return time.perf_counter() - before
+
+            ours, theirs = [], []
+            for number in range(PAIRS + 1):
+                for which in (ours, theirs) if number % 2 else (theirs, ours):
+                    which.append(await shown(pane if which is ours else "profile", keys))
+            return Pairs(tuple(ours[1:]), tuple(theirs[1:]))
+
+    desk = Desk.open(queue, evaluator="ada")
+    app = KgradeApp(desk, panes(desk.history))
+    pairs = asyncio.run(measure())
+    desk.close()
+    return pairs
+
+
+@pytest.mark.parametrize("size", [4_000_000, pytest.param(100_000_000, marks=pytest.mark.long)])
+def test_a_log_is_on_screen(
+    huge_queue: Callable[[int, int], Path], keep: Callable[[Measured], None], size: int
+) -> None:
+    pairs = on_screen(huge_queue(size, 10), "build", "Go")
+    keep(compared(f"a log of {size:,} bytes on screen", pairs, 1.5))
+
+
+@pytest.mark.long
+def test_a_diff_is_on_screen(huge_queue: Callable[[int, int], Path], keep: Callable[..., None]) -> None:
+    pairs = on_screen(huge_queue(1000, 50_000), "diff", "G")
+    because = "all of two files is aligned before the first of their lines is shown"
+    keep(compared("a diff of 50,000 lines on screen", pairs, 1.5), because)
+
+
+def resident_mb(pid: int) -> float:
+    """Megabytes of memory that a process holds alone or shares, by the kernel's count."""
+    return int(re.findall(r"VmRSS:\s+(\d+) kB", Path(f"/proc/{pid}/status").read_text())[0]) / 1024
+
+
+def go_on(terminal: Terminal, items: int) -> None:
+    """Open so many items, one after the other and then back again."""
+    for number in range(items):
+        terminal.send(">" if 2 * number < items else "<")
+        terminal.wait_for_bytes()
+        terminal.settle(quiet=0.03)
+
+
+@pytest.mark.parametrize("items", [45, pytest.param(500, marks=pytest.mark.long)])
+def test_memory(queue_of: Callable[[int], Path], keep: Callable[[Measured], None], items: int) -> None:
+    with (
+        Terminal([sys.executable, "-c", TRIVIAL], env=environment(), cwd=ROOT) as trivial,
+        opened(queue_of(100)) as terminal,
+    ):
+        trivial.wait_for("here it is")
+        found = []
+        for _ in range(PAIRS):
+            go_on(terminal, items // PAIRS)
+            found.append(resident_mb(terminal.pid) - resident_mb(trivial.pid))
+    keep(judged(f"memory over the trivial application, {items} items", found, 60, unit="MB"))
+    late = [value - found[len(found) // 3] for value in found[len(found) // 3 :]]
+    assert max(late) < 4, f"memory grows from item to item: {found}"
