@@ -21,10 +21,10 @@ import pytest
 
 from kgrade.harness import sandbox
 from kgrade.harness.losses import failure
-from kgrade.harness.measure import Side
 from kgrade.harness.run import Machine
 from kgrade.harness.sandbox import Wall
 from kgrade.harness.standby import Standby
+from kgrade.harness.timing.sides import Side
 from kgrade.harness.watchdog import Limits
 from kgrade.harness.workers import Argument, Lost, Worker
 
