@@ -24,7 +24,15 @@ class Play:
 
     def at_once(self, keys: str) -> None:
         """Dispatch all of `keys` before anything else happens, as one read from the terminal does."""
-        names = {"\r": "enter", "\x1b": "escape", "\t": "tab", "\x04": "ctrl+d", " ": "space", "\x0f": "ctrl+o"}
+        names = {
+            "\r": "enter",
+            "\x1b": "escape",
+            "\t": "tab",
+            "\x04": "ctrl+d",
+            " ": "space",
+            "\x0f": "ctrl+o",
+            "\x15": "ctrl+u",
+        }
         for key in keys:
             self.app.stage.dispatcher.key(notation(names.get(key, key), key), key)
 
