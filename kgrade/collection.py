@@ -17,11 +17,13 @@ import msgspec
 
 from kgrade.harness.channel import Cancelled
 from kgrade.harness.collect import collect
+from kgrade.harness.probe import BadOrder, Order, probe, recorded
 from kgrade.harness.progress import Step
 from kgrade.harness.run import ItemSource, Machine
 from kgrade.records import codec
-from kgrade.records.evidence import NOT_COLLECTED, STAGES, Evidence
+from kgrade.records.evidence import NOT_COLLECTED, STAGES, CaseCheck, Evidence
 from kgrade.records.faults import BadRecord
+from kgrade.records.grade import Probe
 from kgrade.records.slugs import ItemId, is_slug
 from kgrade.records.submission import Submission
 from kgrade.records.task import Task
@@ -112,6 +114,28 @@ def collect_queue(
     finished = _run(queue, wanted, stages, jobs, keep, on_event, cancel)
     faults = sum(event.fault for event in skipped)
     return Summary(finished=finished, skipped=len(skipped) - faults, faults=faults, cancelled=finished < len(wanted))
+
+
+def probe_item(
+    path: Path,
+    item: ItemId,
+    text: str,
+    on_step: Callable[[Step], None] = lambda step: None,
+    cancel: threading.Event | None = None,
+) -> tuple[Probe, CaseCheck]:
+    """Run one case of a person's own, written as `probe.Order.read` takes it, on an item as it is committed.
+
+    Nothing is kept: what comes back is what a grade records as a probe, and the check with all its figures. Raises
+    `CollectionError` for an item or a text that is none, `Cancelled` when `cancel` is set meanwhile.
+    """
+    queue = _Queue(path)
+    try:
+        source = queue.source(item)
+        order = Order.read(text, source.task)
+    except (BadOrder, BadRecord, GitError) as why:
+        raise CollectionError(str(why).splitlines()[0]) from None
+    found = probe(source, order, on_step, cancel or threading.Event(), queue.machine(order.target))
+    return recorded(order, found), found
 
 
 Logs = dict[str, bytes]

@@ -10,6 +10,7 @@ ADVICE = {
     "environment": "kgrade doctor shows which frameworks this Python has; targets.<name>.python names another.",
     "timeout": "Look for a loop that does not end, or whose trip count grows with the data; interpreters are slow too.",
     "memory": "Look for a buffer larger than the outputs need; the task's limits.memory_gb is the bound.",
+    "processes": "Look for code that starts processes without end; a kernel needs none.",
     "exited": "The process ended inside the call: look for exit calls, and for native code that crashes.",
     "given up": "Mend the cases that end the process first.",
     "protocol": "The process wrote to the line that carries results: read the submission for code that does so.",

@@ -20,12 +20,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from kgrade.harness import syscalls
+from kgrade.harness.footprint import sees_mappings
 from kgrade.harness.watchdog import Limits, Watchdog
 
 SYSTEM = ("/etc/alternatives", "/etc/ld.so.cache", "/etc/ld.so.conf", "/etc/ld.so.conf.d", "/etc/localtime")
 SANDBOX_UIDS = (61184, 65519)  # the range that systemd keeps for short-lived users: no account lives there
 INSIDE_UID = 65534
 AS_ROOT = "user: runs as root without capabilities, because no other user can reach this Python"
+BARE = {"PATH": "/usr/local/bin:/usr/bin:/bin"}
 DROPPED = ("--bounding-set=-all", "--inh-caps=-all", "--no-new-privs")
 
 
@@ -40,11 +43,15 @@ class Bind:
 
 @dataclass(frozen=True)
 class Wall:
-    """How a process is shut in. `name` and `lacks` are recorded in the evidence."""
+    """How a process is shut in. `name` and `lacks` are recorded in the evidence.
+
+    Without `bubblewrap`, `spaces` is the command that puts it into namespaces of its own, where the kernel allows it.
+    """
 
     name: str
     lacks: tuple[str, ...]
     bubblewrap: str | None
+    spaces: tuple[str, ...] = ()
 
     @property
     def moves_paths(self) -> bool:
@@ -52,11 +59,18 @@ class Wall:
         return self.bubblewrap is not None
 
 
+UNFILTERED = "memory: System V shared memory, and files under way in sockets, are not counted"
 WITHOUT_BUBBLEWRAP = (
-    "network: not cut off",
     "files: the whole file system can be read, and written where this user may",
-    "processes: one that leaves its session can outlive the run",
+    "disk: /tmp is that of the machine, each file up to its limit",
+    UNFILTERED,
 )
+WITHOUT_NAMESPACES = (
+    "network: not cut off",
+    "processes: one that leaves its session can outlive the run",
+    "processes: it may signal every process of its user",
+)
+NAMESPACES = ("unshare", "--pid", "--fork", "--kill-child", "--mount-proc", "--net", "--ipc", "--uts")
 
 
 def find_wall() -> Wall:
@@ -65,7 +79,8 @@ def find_wall() -> Wall:
     if bubblewrap is None:
         return without_bubblewrap("not installed")
     try:
-        wall = Wall(f"bubblewrap {_version(bubblewrap)}", _unwatched(), bubblewrap)
+        lacks = _unwatched() if syscalls.known() else (*_unwatched(), UNFILTERED)
+        wall = Wall(f"bubblewrap {_version(bubblewrap)}", lacks, bubblewrap)
         ended = run(wall, ["/usr/bin/env", "true"], limits=Limits(wall_s=20))
     except (OSError, subprocess.TimeoutExpired) as error:
         return without_bubblewrap(f"does not start: {error}")
@@ -78,18 +93,33 @@ def find_wall() -> Wall:
 def without_bubblewrap(why: str) -> Wall:
     """Return the wall that the kernel alone offers; `why` bubblewrap cannot be had is recorded with what is lacking."""
     lacks = [*WITHOUT_BUBBLEWRAP, f"bubblewrap: {why}", *_unwatched()]
-    if os.getuid() == 0:
-        tried = [*_as_uid(_fresh_uid()), *_limit_command(Limits()), sys.executable, "-I", "-c", ""]
-        if subprocess.run(tried, cwd="/", env={}, capture_output=True, check=False, timeout=60).returncode != 0:
-            lacks.append(AS_ROOT)
-    return Wall("rlimits, no-new-privileges", tuple(lacks), None)
+    root = os.getuid() == 0
+    spaces: tuple[str, ...] = NAMESPACES if root else (*NAMESPACES, "--user", "--map-current-user")
+    if not _works([*spaces, "true"]):
+        spaces = ()
+        lacks += WITHOUT_NAMESPACES
+    if root and not _works([*_as_uid(_fresh_uid()), *_limit_command(Limits()), sys.executable, "-I", "-c", ""]):
+        lacks.append(AS_ROOT)
+    name = "namespaces, rlimits, no-new-privileges" if spaces else "rlimits, no-new-privileges"
+    return Wall(name, tuple(lacks), None, spaces)
+
+
+def _works(command: Sequence[str]) -> bool:
+    try:
+        tried = subprocess.run(command, cwd="/", env=BARE, capture_output=True, check=False, timeout=60)
+    except (OSError, subprocess.TimeoutExpired):
+        return False
+    return tried.returncode == 0
 
 
 def _unwatched() -> tuple[str, ...]:
-    """Say so where the kernel does not list a process's children (CONFIG_PROC_CHILDREN is off)."""
-    if Path("/proc/thread-self/children").exists():
-        return ()
-    return ("memory: only the first process is watched",)
+    """Say what the watchdog cannot see: children without CONFIG_PROC_CHILDREN, others' mappings as a plain user."""
+    unseen = []
+    if not Path("/proc/thread-self/children").exists():
+        unseen.append("memory: only the first process is watched")
+    if not sees_mappings():
+        unseen.append("memory: shared pages that a process has dropped from its page table are not counted")
+    return tuple(unseen)
 
 
 def _version(bubblewrap: str) -> str:
@@ -181,27 +211,34 @@ def start(
     Without bubblewrap a bind's target does not exist: the caller names sources in `command` instead.
     """
     home = Path(tempfile.mkdtemp(prefix="kgrade-home-"))
-    inside = {"PATH": "/usr/local/bin:/usr/bin:/bin", "LANG": "C.UTF-8", "PYTHONDONTWRITEBYTECODE": "1"}
+    inside = {**BARE, "LANG": "C.UTF-8", "PYTHONDONTWRITEBYTECODE": "1"}
     place = "/tmp" if wall.moves_paths else str(home)
     inside |= {"HOME": place, "TMPDIR": place, **(environment or {})}
+    handed = list(keep_open)
     if wall.bubblewrap is not None:
-        full = [*_bubblewrap(wall.bubblewrap, binds, limits, inside, directory), *command]
-        outer = {"PATH": "/usr/local/bin:/usr/bin:/bin"}
+        filtered = _filter()
+        handed += filtered
+        full = [*_bubblewrap(wall.bubblewrap, binds, limits, inside, directory, filtered), *command]
+        outer = BARE
         where = None
     else:
         full = [*_drop_privileges(wall, limits, home), *command]
         outer = inside
         where = str(directory or home)
-    process = subprocess.Popen(
-        full,
-        env=outer,
-        cwd=where,
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        pass_fds=tuple(keep_open),
-        start_new_session=True,
-    )
+    try:
+        process = subprocess.Popen(
+            full,
+            env=outer,
+            cwd=where,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            pass_fds=tuple(handed),
+            start_new_session=True,
+        )
+    finally:
+        for descriptor in handed[len(keep_open) :]:
+            os.close(descriptor)
     shut = Shut(process, Watchdog(process.pid, limits), home, time.monotonic())
     _collect_output(shut, limits)
     shut.watchdog.start()
@@ -247,12 +284,12 @@ def _limit_command(limits: Limits) -> list[str]:
 def _drop_privileges(wall: Wall, limits: Limits, home: Path) -> list[str]:
     """Return the command prefix that limits a process without bubblewrap; as root it also gives up the uid."""
     if os.getuid() != 0:
-        return ["setpriv", "--no-new-privs", "--", *_limit_command(limits)]
+        return [*wall.spaces, "setpriv", "--no-new-privs", "--", *_limit_command(limits)]
     if AS_ROOT in wall.lacks:
-        return ["setpriv", *DROPPED, "--", *_limit_command(limits)]
+        return [*wall.spaces, "setpriv", *DROPPED, "--", *_limit_command(limits)]
     uid = _fresh_uid()
     os.chown(home, uid, uid)
-    return [*_as_uid(uid), *_limit_command(limits)]
+    return [*wall.spaces, *_as_uid(uid), *_limit_command(limits)]
 
 
 def _as_uid(uid: int) -> list[str]:
@@ -272,6 +309,7 @@ def _bubblewrap(
     limits: Limits,
     environment: dict[str, str],
     directory: Path | None,
+    filtered: Sequence[int],
 ) -> list[str]:
     root = os.getuid() == 0
     spaces = ["--unshare-ipc", "--unshare-pid", "--unshare-net", "--unshare-uts"]
@@ -291,9 +329,20 @@ def _bubblewrap(
         command += _parents(bind.target, made)
         command += ["--bind" if bind.writable else "--ro-bind", str(bind.source), str(bind.target)]
     command += ["--chdir", str(directory or "/tmp")]
+    command += [argument for descriptor in filtered for argument in ("--seccomp", str(descriptor))]
     for name, value in environment.items():
         command += ["--setenv", name, value]
     return [*command, "--", *inner]
+
+
+def _filter() -> list[int]:
+    """Return a descriptor with the filter on system calls, or nothing where there is none for this machine."""
+    if not syscalls.known():
+        return []
+    descriptor = os.memfd_create("kgrade-filter")
+    os.write(descriptor, syscalls.refusing((*syscalls.IPC, "memfd_create")))
+    os.lseek(descriptor, 0, os.SEEK_SET)
+    return [descriptor]
 
 
 def _system() -> list[str]:

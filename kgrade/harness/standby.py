@@ -45,6 +45,16 @@ class Standby:
             raise
         return self._worker
 
+    def twin(self) -> Standby:
+        """Return another one that serves the same functions from a process of its own."""
+        return Standby(self.recipe, self.functions, self.import_s)
+
+    def restart(self) -> None:
+        """End the worker, so that the next one asked is a fresh process; that is no replacement of one that died."""
+        if self._worker is not None and self._worker.alive:
+            self._left += 1
+        self.close()
+
     def add(self, name: str, where: tuple[str, str], within_s: float) -> None:
         """Import one function more, here and in every worker to come; raise `Lost` when it cannot be imported."""
         self.get().load({name: where}, within_s)

@@ -8,18 +8,20 @@ import signal
 import threading
 import time
 from dataclasses import dataclass
-from pathlib import Path
+
+from kgrade.harness.footprint import descendants, held_bytes, proportional_bytes, resident_bytes
 
 PERIOD_S = 0.05
-PAGE_BYTES = os.sysconf("SC_PAGE_SIZE")
+OF_THE_WALL = 8  # processes that set the wall up and stay
+HELD_EVERY = 10  # looks: reading every mapping of a process takes a millisecond, which must not meet every look
 
 
 @dataclass(frozen=True)
 class Limits:
     """What a process and everything it starts may use. Sizes are bytes, times seconds.
 
-    `memory_bytes` is resident memory of the whole group, `scratch_bytes` each of /tmp and /dev/shm,
-    `output_bytes` what is kept of stdout and of stderr.
+    `memory_bytes` is memory of the whole group, resident or held in shared memory that is not mapped,
+    `scratch_bytes` each of /tmp and /dev/shm, `output_bytes` what is kept of stdout and of stderr.
     """
 
     wall_s: float = 120.0
@@ -41,6 +43,7 @@ class Watchdog(threading.Thread):
         self.limits = limits
         self.stopped_by: str | None = None
         self._over = threading.Event()
+        self._looks = 0
         self._deadline = time.monotonic() + limits.wall_s
 
     def allow(self, seconds: float) -> None:
@@ -50,17 +53,23 @@ class Watchdog(threading.Thread):
     def run(self) -> None:
         """Watch until the process has ended or a limit is passed."""
         while not self._over.wait(PERIOD_S):
-            memory = self._memory()
+            family = descendants(self.pid)
+            memory = self._memory(family)
             if memory > self.limits.memory_bytes:
-                self._end(f"memory limit: {memory >> 20} MiB resident, {self.limits.memory_bytes >> 20} MiB allowed")
+                self._end(f"memory limit: {memory >> 20} MiB in use, {self.limits.memory_bytes >> 20} MiB allowed")
+            elif len(family) > self.limits.processes + OF_THE_WALL:  # the kernel exempts root from its own limit
+                self._end(f"process limit: {len(family)} processes, {self.limits.processes} allowed")
             elif time.monotonic() > self._deadline:
                 self._end(f"time limit: {self.limits.wall_s:g} s of wall time")
 
-    def _memory(self) -> int:
-        """Resident memory of the group; pages shared after a fork are told apart only where the figure would decide."""
-        family = descendants(self.pid)
+    def _memory(self, family: list[int]) -> int:
+        """Memory of the group; pages shared after a fork are told apart only where the figure would decide."""
         memory = resident_bytes(family)
-        return memory if memory <= self.limits.memory_bytes else min(memory, proportional_bytes(family))
+        held = held_bytes(family) if self._looks % HELD_EVERY == 0 else 0
+        self._looks += 1
+        if memory + held <= self.limits.memory_bytes:
+            return memory
+        return min(memory + held, proportional_bytes(family, held))
 
     def _end(self, reason: str) -> None:
         self.stopped_by = reason
@@ -83,46 +92,3 @@ class Watchdog(threading.Thread):
         self.join(timeout=5)
         with contextlib.suppress(ProcessLookupError, PermissionError):
             os.killpg(self.pid, signal.SIGKILL)
-
-
-def descendants(pid: int) -> list[int]:
-    """Return `pid` and every process below it, as far as the kernel still shows them."""
-    found = [pid]
-    for parent in found:
-        try:
-            threads = os.listdir(f"/proc/{parent}/task")
-        except OSError:
-            continue
-        for thread in threads:
-            with contextlib.suppress(OSError), open(f"/proc/{parent}/task/{thread}/children") as listing:
-                found += [int(child) for child in listing.read().split()]
-    return found
-
-
-def resident_bytes(pids: list[int]) -> int:
-    """Return the resident memory of `pids` together; pages that they may share are counted once."""
-    own = shared = 0
-    for pid in pids:
-        with contextlib.suppress(OSError), open(f"/proc/{pid}/statm") as figures:
-            _, resident, common, *_ = (int(figure) for figure in figures.read().split())
-            own += resident - common
-            shared = max(shared, common)
-    return (own + shared) * PAGE_BYTES
-
-
-def proportional_bytes(pids: list[int]) -> int:
-    """Return the memory of `pids` together, each shared page divided among its sharers: exact, and slow to ask for.
-
-    A process that may not be read so counts with its whole resident memory.
-    """
-    total = 0
-    for pid in pids:
-        try:
-            rollup = Path(f"/proc/{pid}/smaps_rollup").read_text()
-        except ProcessLookupError:
-            continue
-        except OSError:
-            total += resident_bytes([pid])
-            continue
-        total += sum(int(line.split()[1]) << 10 for line in rollup.splitlines() if line.startswith("Pss:"))
-    return total

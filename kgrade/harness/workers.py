@@ -18,6 +18,7 @@ import ml_dtypes
 import numpy as np
 import numpy.typing as npt
 
+from kgrade.harness import footprint
 from kgrade.harness.channel import Broken, Cancelled, Channel, Memory, TooLate
 from kgrade.harness.sandbox import Bind, Ended, Interpreter, Shut, Wall, start
 from kgrade.harness.watchdog import Limits
@@ -32,6 +33,8 @@ DYING_S = 2.0
 SETTLING_S = 0.05
 TEXT_BYTES = 32 << 20
 CPU_LIST = Path("/sys/devices/system/cpu")
+REST_S = 0.4
+RESTLESS = 0.1  # share of the time of rest; a busy machine gives a busy thread no more than a share
 NUMBERS: dict[str, np.dtype[Any]] = {
     np.dtype(kind).name: np.dtype(kind)
     for kind in (
@@ -296,6 +299,17 @@ class Worker:
         """Go there and back."""
         self._ask("nothing", GOODBYE_S)
 
+    def works_unasked(self, within_s: float) -> str | None:
+        """Wait, asking nothing, and say so when the worker does not rest: a thread or process was left running."""
+        assert self._shut is not None, "the worker has not been started"
+        family = self._shut.process.pid
+        before = footprint.cpu_seconds(footprint.descendants(family))
+        time.sleep(within_s)
+        used = footprint.cpu_seconds(footprint.descendants(family)) - before
+        if used <= RESTLESS * within_s:
+            return None
+        return f"a thread was left: {used:.2f} s of CPU in {within_s:g} s in which nothing was asked of it"
+
     def fetch(self, outputs: dict[str, int], within_s: float) -> dict[str, Array]:
         """Return the outputs of the last timed call."""
         return self._with_outputs("fetch", within_s, outputs, None)[1]
@@ -371,8 +385,8 @@ class Worker:
 
 def _how_it_ended(ended: Ended, broken: str) -> tuple[str, str]:
     if ended.stopped_by is not None:
-        kind = "memory" if ended.stopped_by.startswith("memory") else "timeout"
-        return kind, ended.stopped_by
+        first = ended.stopped_by.partition(" ")[0]
+        return {"memory": "memory", "process": "processes"}.get(first, "timeout"), ended.stopped_by
     if broken.startswith("the worker ended"):
         return "exited", f"{broken}: {_status(ended)}"
     return "protocol", broken

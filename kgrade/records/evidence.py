@@ -15,6 +15,7 @@ from kgrade.records.faults import Problem
 
 StageStatus = Literal["passed", "failed", "flagged", "not-run", "error"]
 CaseStatus = Literal["passed", "failed", "error", "not-run"]
+TimingVerdict = Literal["faster", "slower", "no difference", "noise forbids"]
 Severity = Literal["tell", "suspect", "note"]
 Fault = Literal["submission", "task", "environment", "harness"]
 Number = float | Literal["nan", "inf", "-inf"]
@@ -265,7 +266,12 @@ class Check(Part, frozen=True, kw_only=True):
 
 
 class Samples(Part, frozen=True, kw_only=True):
-    """Timing samples of one callable in microseconds, raw, with the statistics that their number carries."""
+    """Timing samples of one callable in microseconds, raw, with the statistics that their number carries.
+
+    `processes` says how many of the samples each process gave, in order, `warmups` how many calls came before them.
+    `outliers` lie over three quartile ranges outside the quartiles; `drift` is the relative change over the run, where
+    there is one.
+    """
 
     samples_us: list[float]
     n: int
@@ -275,28 +281,46 @@ class Samples(Part, frozen=True, kw_only=True):
     min_us: float
     interval_us: tuple[float, float] | None = None
     first_call_us: float | None = None
+    processes: list[int] = []
+    warmups: int = 0
+    outliers: int = 0
+    drift: float | None = None
 
 
 class Speedup(Part, frozen=True, kw_only=True):
-    """Baseline median over candidate median, with its 95 % interval (None: too few samples)."""
+    """Baseline time over candidate time, with its 95 % interval (None: too few samples), from `n` samples a side.
+
+    `verdict` takes into account how the candidate compares with itself in the same run; `visible` is the smallest
+    relative difference that 8 of 10 such runs would have shown.
+    """
 
     baseline: str
     ratio: float
     interval: tuple[float, float] | None = None
+    n: int = 0
+    method: str = ""
+    verdict: TimingVerdict | None = None
+    visible: float | None = None
 
     @property
     def difference(self) -> bool:
-        """Whether the interval excludes 1."""
+        """Whether there is one: by the verdict, or where there is none, whether the interval excludes 1."""
+        if self.verdict is not None:
+            return self.verdict in ("faster", "slower")
         return self.interval is not None and not self.interval[0] <= 1.0 <= self.interval[1]
 
 
 class CaseTiming(Part, frozen=True, kw_only=True):
-    """Candidate and baselines at one case; a callable that failed is missing and its reason is in `missing`."""
+    """Candidate and baselines at one case; a callable that failed is missing and its reason is in `missing`.
+
+    `against_itself` compares the candidate with a second process of the same candidate: what is seen there is noise.
+    """
 
     case: Case
     candidate: Samples | None = None
     baselines: dict[str, Samples] = {}
     speedups: list[Speedup] = []
+    against_itself: Speedup | None = None
     missing: dict[str, str] = {}
     flops: float | None = None
     bytes: float | None = None

@@ -7,6 +7,7 @@ import threading
 import pytest
 import yaml
 
+from kgrade.harness import measure
 from kgrade.harness.candidate import Unfound, find_entry
 from kgrade.harness.channel import Cancelled
 from kgrade.harness.collect import collect
@@ -45,8 +46,9 @@ def test_a_good_submission_passes_with_its_figures_and_never_sees_the_reference(
     assert logs == {}
 
 
-def test_a_clock_set_back_from_inside_is_flagged(machine: Machine) -> None:
+def test_a_clock_set_back_from_inside_is_flagged(machine: Machine, monkeypatch: pytest.MonkeyPatch) -> None:
     need("torch")
+    monkeypatch.setattr(measure, "PROCESSES", 1)  # starting torch is what takes long; one process shows it
     solution = (
         "import time\nreal = time.perf_counter_ns\ntime.perf_counter_ns = lambda: real() // 1000\n"
         "def scale(x):\n    time.sleep(0.02)\n    return x / x.sum(-1, keepdims=True)\n"

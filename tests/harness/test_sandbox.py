@@ -211,7 +211,7 @@ def test_without_bubblewrap_the_wall_says_what_it_lacks() -> None:
     bare = sandbox.without_bubblewrap("not installed")
     assert not bare.moves_paths
     assert "bubblewrap: not installed" in bare.lacks
-    assert any(lack.startswith("network:") for lack in bare.lacks)
+    assert any(lack.startswith("disk:") for lack in bare.lacks)
     assert any(lack.startswith("files:") for lack in bare.lacks)
     ended = sandbox.run(
         bare, ["/bin/sh", "-c", "ulimit -n; ulimit -c; grep NoNewPrivs /proc/self/status"], limits=SMALL

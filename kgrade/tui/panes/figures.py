@@ -98,8 +98,9 @@ def speedup(entry: Speedup) -> str:
     low, high = entry.interval
     bounds = f"[{significant(low)}, {significant(high)}]"
     if entry.difference:
-        return f"{ratio(entry.ratio)} {bounds} {'faster' if low > 1 else 'slower'}"
-    return f"{ratio(entry.ratio)} {bounds} no difference"
+        return f"{ratio(entry.ratio)} {bounds} {'faster' if low >= 1 else 'slower'}"
+    visible = f" (over {significant(100 * entry.visible, 2)} % would show)" if entry.visible else ""
+    return f"{ratio(entry.ratio)} {bounds} {entry.verdict or 'no difference'}{visible}"
 
 
 def size(count: int) -> str:

@@ -23,6 +23,7 @@ from kgrade.tui.screens.help import HelpPage
 from kgrade.tui.screens.looking import go_on, leads_on, looking_deeds
 from kgrade.tui.screens.notes import Notes
 from kgrade.tui.screens.panes import PaneMaker, PaneSet
+from kgrade.tui.screens.probing import ask_for_case
 from kgrade.tui.screens.queue import Kind, QueuePage
 from kgrade.tui.screens.reading import Deeds, reading_deeds
 from kgrade.tui.screens.scoring import Scoring
@@ -39,7 +40,6 @@ _PAUSE_S: Final = 60.0
 
 _NOT_YET: Final = {
     "audit": "the audit is not in this version yet; kgrade list --json has the grades",
-    "probe": "cases of one's own are not in this version yet",
 }
 
 
@@ -230,6 +230,7 @@ class GradingPage:
             "save": lambda key: self._save(scoring),
             "skip": lambda key: self._skip(scoring.sitting),
             "run": lambda key: self._collect(scoring.sitting.item.id),
+            "probe": lambda key: ask_for_case(stage, scoring.sitting, self._desk.root, self._probed),
         }
 
     def _show_pane(self, name: str) -> None:
@@ -251,6 +252,11 @@ class GradingPage:
             CollectingPage(self._stage, item, self._desk.root, [stage] if stage else [], lambda: self._reload(item))
 
         PickContext(self._stage, f"collect evidence for {item} on this machine", lambda: options, chosen)
+
+    def _probed(self) -> None:
+        """Show the sheet with the probe in it, where the probes are listed."""
+        self._edited()
+        self._show_pane("tests")
 
     def _reload(self, item: ItemId) -> None:
         pane = self._panes.open

@@ -1,0 +1,135 @@
+"""One callable that is timed: its worker, its calls in each of several processes, its samples, why it is missing.
+
+What is kept is this process's monotonic clock around a request, less the round trip of an empty one. What the worker
+says of the same calls is a claim by the code under test, and only ever compared with it.
+"""
+
+from __future__ import annotations
+
+import secrets
+import statistics
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from kgrade.harness.standby import Standby
+from kgrade.harness.timing.statistics import summarise
+from kgrade.harness.workers import Argument, Lost
+from kgrade.records.evidence import Samples
+
+CASE_BOX_S = 6.0  # what one call may take on an interpreter, and about what a case's samples may take together
+LARGEST_BYTES = 64e6
+SAMPLE_US = 5000.0  # a sample should last so long, for a round trip takes some 100 us and varies
+LARGEST_CALLS = 64
+SLOW_US = 1e6  # a first call that takes longer was not slow for want of warming up
+EMPTY_TRIPS = 15
+STABLE = 0.05  # warm: a call takes no longer than this share more than the fastest before it
+WARM_CALLS = (2, 10)  # at least and at most, before a random number more
+RANDOM_CALLS = 4  # code that waits for the timed call by counting must not know which one it is
+
+
+@dataclass(frozen=True)
+class Slack:
+    """How far the two clocks may differ: by a share of the larger, or by microseconds a sample, whichever is more."""
+
+    share: float
+    sample_us: float = 0.0
+    call_us: float = 0.0
+
+
+ON_INTERPRETER = Slack(share=1 / 3, sample_us=2000.0)  # waking a process on a busy machine takes milliseconds
+ON_DEVICE = Slack(share=0.05, call_us=2.0)
+
+
+@dataclass
+class Side:
+    """`first_us` is the first call of the first process; `processes` counts the samples that each process gave."""
+
+    name: str
+    workers: Standby
+    function: str = ""
+    slack: Slack = ON_INTERPRETER
+    samples_us: list[float] = field(default_factory=list)
+    claimed_us: list[float] = field(default_factory=list)
+    processes: list[int] = field(default_factory=list)
+    calls: int = 1
+    warmups: int = 0
+    first_us: float | None = None
+    missing: str | None = None
+    empty_us: float = 0.0
+
+    def prepare(self, arguments: Sequence[Argument]) -> None:
+        """In a fresh process: learn what an empty round trip costs, pay for compilation, warm up until stable."""
+        worker = self.workers.get()
+        trips = []
+        for _ in range(EMPTY_TRIPS):
+            begin = time.perf_counter_ns()
+            worker.nothing()
+            trips.append((time.perf_counter_ns() - begin) / 1000)
+        self.empty_us = statistics.median(trips)
+        calls, self.calls = self.calls, 1
+        first = self._once(arguments)
+        warm_us = self._warm_up(arguments, first) if first < SLOW_US else first
+        if self.first_us is None:
+            self.first_us = first
+            room = LARGEST_BYTES / max(1, sum(np.asarray(argument.value).nbytes for argument in arguments))
+            calls = int(np.clip(SAMPLE_US / max(warm_us, 1.0), 1, min(LARGEST_CALLS, max(1.0, room))))
+        self.calls = calls
+        self.claimed_us = self.claimed_us[: len(self.samples_us)]
+        self.processes.append(0)
+
+    def _warm_up(self, arguments: Sequence[Argument], first_us: float) -> float:
+        """Call until a call is no slower than the fastest so far, then a random number of times more."""
+        fastest, least = first_us, WARM_CALLS[0] + secrets.randbelow(RANDOM_CALLS)
+        for made in range(1, WARM_CALLS[1] + RANDOM_CALLS):
+            taken = self._once(arguments)
+            stable = taken <= fastest * (1 + STABLE)
+            fastest = min(fastest, taken)
+            if made >= least and (stable or made >= WARM_CALLS[1]):
+                break
+        self.warmups += made
+        return fastest
+
+    def sample(self, arguments: Sequence[Argument]) -> None:
+        """Take one sample: the mean of as many calls, each on inputs of its own, as make it worth measuring."""
+        self.samples_us.append(self._once(arguments))
+        self.processes[-1] += 1
+
+    def _once(self, arguments: Sequence[Argument]) -> float:
+        worker = self.workers.get()
+        worker.hold(arguments, self.calls, CASE_BOX_S)
+        begin = time.perf_counter_ns()
+        claimed = worker.repeat(self.function or self.name, CASE_BOX_S)
+        taken = (time.perf_counter_ns() - begin) / 1000
+        self.claimed_us.append(statistics.fmean(claimed) if claimed else 0.0)
+        return max(taken - self.empty_us, 0.0) / self.calls
+
+    def attempt(self, arguments: Sequence[Argument], *, first: bool) -> None:
+        """Sample, or prepare first; a call that is lost makes this side missing, never slow."""
+        if self.missing is not None:
+            return
+        try:
+            self.prepare(arguments) if first else self.sample(arguments)
+        except Lost as lost:
+            slow = f"not run: too slow for an interpreter (no answer within {CASE_BOX_S:g} s)"
+            self.missing = slow if lost.kind == "timeout" else lost.reason
+
+    def disagreement(self) -> str | None:
+        """Say so when the worker's own clock tells another story: then one of the two is not to be trusted.
+
+        The fastest of each is compared: a busy machine only ever adds to what is seen from outside.
+        """
+        taken = min(self.samples_us)
+        claimed = min(self.claimed_us, default=0.0)
+        allowed = max(self.slack.share * max(taken, claimed), self.slack.sample_us / self.calls, self.slack.call_us)
+        if abs(taken - claimed) <= allowed:
+            return None
+        return f"the clocks disagree: {taken:.0f} us a call from outside, {claimed:.0f} us from inside"
+
+    def samples(self) -> Samples | None:
+        """Return the statistics, or None for a side that is missing."""
+        if self.missing is not None or not self.samples_us:
+            return None
+        return summarise(self.samples_us, self.first_us, processes=self.processes, warmups=self.warmups)
