@@ -11,7 +11,8 @@ import numpy as np
 
 from kgrade.harness.drawing import NotDrawable
 from kgrade.harness.dynamic.session import NotRun, Outcome, Sample, Session, Sighting
-from kgrade.harness.measure import LARGEST_BYTES, LARGEST_FLOPS, work
+from kgrade.harness.measure import LARGEST_FLOPS, work
+from kgrade.harness.timing.sides import LARGEST_BYTES
 from kgrade.harness.workers import Argument, Lost
 from kgrade.records.evidence import Case
 
