@@ -23,7 +23,7 @@ def compile_solution(run: Run) -> Build:
     out.chmod(0o711)
     solution = run.folder / "item" / "solution"
     task = run.source.task
-    found = build(solution, task, [run.target], out, _Behind(run), task_folder=run.folder / "task")
+    found = build(solution, task, [run.target], out, Behind(run), task_folder=run.folder / "task")
     log = run.keep_log("build", _relative(run, (out / LOG).read_text("utf-8")).encode()) if found.log else None
     targets = [_without_folder(run, target) for target in found.targets]
     reason = found.reason and _relative(run, found.reason)
@@ -42,7 +42,7 @@ def _without_folder(run: Run, target: BuildTarget) -> BuildTarget:
     )
 
 
-class _Behind:
+class Behind:
     """Runs a compiler behind the wall, with folders visible under their own paths."""
 
     def __init__(self, run: Run) -> None:
@@ -51,6 +51,7 @@ class _Behind:
     def __call__(
         self, command: Sequence[str], *, readable: Sequence[Path], writable: Sequence[Path], limit_s: float
     ) -> sandbox.Ended:
+        """Run `command` to its end, within the task's limits."""
         task = self.run.source.task
         return sandbox.run(
             self.run.machine.wall,

@@ -8,7 +8,7 @@ from __future__ import annotations
 import contextlib
 import math
 import signal
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -157,10 +157,12 @@ class Worker:
         widen: bool = False,
         gradients: Sequence[str] = (),
         upstream: Sequence[Argument] = (),
+        launch: Mapping[str, Any] | None = None,
     ) -> Returned:
         """Call `function` once. `outputs` maps each output to the most bytes that it can have.
 
         With `gradients`, the last outputs are those of the inputs it names, for `upstream` gradients of the first.
+        `launch` is what a native launcher is told beside its inputs (see `worker.interfaces.cuda_emulated`).
         """
         sent, specs, upstream_specs = _packed(arguments, upstream)
         answer, arrays = self._with_outputs(
@@ -173,10 +175,15 @@ class Worker:
             widen=widen,
             gradients=list(gradients),
             upstream=upstream_specs,
+            **({"launch": launch} if launch is not None else {}),
         )
         touched = answer.get("touched")
         named = touched if isinstance(touched, list) else []
         return Returned(arrays, [each.name for each in arguments if each.name in named], _seconds(answer))
+
+    def faults(self, function: str, within_s: float) -> str:
+        """Return what the checks of an emulated launcher saw in its last call, as the worker tells it."""
+        return _text(self._ask("faults", within_s, function=function).get("text", ""))
 
     def judge(
         self, function: str, groups: tuple[Sequence[Argument], Sequence[Argument], Sequence[Argument]], within_s: float
