@@ -19,7 +19,6 @@ from kgrade.harness.standby import Standby
 from kgrade.harness.watching import Launching, Watching
 from kgrade.records.evidence import Build, BuildTarget, Check, Timing
 
-SOURCE = "emulated-source"
 OBJECTS = "emulated"
 TARGET = "sm_90"  # what is emulated where a task names no CUDA target
 ANOTHER_ORDER = 1
@@ -80,19 +79,16 @@ class EmulatedCandidate:
     def _compile(self) -> None:
         """Make the object without checks and put a worker on it, or keep the reason why there is none."""
         self.run.watch.step("build", 0, 1, "translation")
-        assert self.run.source.solution is not None
-        try:
-            translated = translate(self.run.source.solution)
-        except CannotRun as error:
-            self.reason = f"CPU emulation does not run {error.construct} (solution/{error.path}:{error.line})"
-            return
         executable = find_compiler()
         if executable is None:
             self.reason = NO_COMPILER
             return
         self.compiler = Compiler(executable, self._cache(), Behind(self.run), self.task.limits.build_s)
-        write(self.run.folder / SOURCE, translated)
-        self.made = self._object(checks=False)
+        try:
+            self.made = self._object(checks=False)
+        except CannotRun as error:
+            self.reason = f"CPU emulation does not run {error.construct} (solution/{error.path}:{error.line})"
+            return
         if self.made.library is None:
             self.reason = f"its translation does not compile for CPU emulation: {_first_error(self.made.log)}"
             return
@@ -103,10 +99,22 @@ class EmulatedCandidate:
         return runtime_cache() if self.run.machine.wall.moves_paths else self.run.folder / "runtime"
 
     def _object(self, checks: bool) -> Compiled:
-        source, out = self.run.folder / SOURCE, self.run.folder / OBJECTS
+        """Compile the plain object, or that with checks. Raises `CannotRun`.
+
+        Kernels of the plain one are split into loops over their threads; where that does not compile, they are not.
+        """
+        if checks:
+            return self._compiled("checked", checks=True, split=False)
+        made = self._compiled("plain", checks=False, split=True)
+        return made if made.library is not None else self._compiled("unsplit", checks=False, split=False)
+
+    def _compiled(self, name: str, *, checks: bool, split: bool) -> Compiled:
+        assert self.run.source.solution is not None
+        source, out = self.run.folder / f"emulated-{name}", self.run.folder / OBJECTS
+        write(source, translate(self.run.source.solution, split=split))
         out.mkdir(exist_ok=True)
         out.chmod(0o777)  # the compiler runs as a user of its own
-        includes = [self.run.folder / "task" / name for name in self.task.build.include]
+        includes = [self.run.folder / "task" / each for each in self.task.build.include]
         capability = int(self.arch.name.removeprefix("sm_"))
         made = self.compiler.compile(source, out, checks, arch=capability, includes=includes)
         out.chmod(0o755)

@@ -20,7 +20,7 @@ PREPARE_S = 300
 _COMMON = [
     "-std=c++17", "-fPIC", "-w", "-fno-strict-aliasing", "-fwrapv", "-fno-gnu-unique", "-march=native", "-pthread",
 ]  # fmt: skip
-_FAST = ["-O2", "-g1"]
+_FAST = ["-O2", "-g1", "-ftree-vectorize", "-fvect-cost-model=dynamic"]
 # What the checks say must be true of the source, so nothing is loaded before its time or twice.
 _CHECKED = [
     "-O1",

@@ -66,8 +66,9 @@ def load(compiler: Compiler, tmp_path_factory: pytest.TempPathFactory) -> Load:
         files = {"kernel.cu": sources} if isinstance(sources, str) else dict(sources)
         key = hashlib.sha256(repr((sorted(files.items()), checks)).encode()).hexdigest()
         if key not in known:
+            encoded = {path: text.encode() for path, text in files.items()}
             folder = tmp_path_factory.mktemp("emulated")
-            for path, text in translate({path: text.encode() for path, text in files.items()}).items():
+            for path, text in translate(encoded, split=not checks).items():
                 (folder / path).parent.mkdir(parents=True, exist_ok=True)
                 (folder / path).write_bytes(text)
             compiled = compiler.compile(folder, folder, checks)

@@ -109,6 +109,12 @@ def test_right_results_with_an_access_outside_are_flagged(machine: Machine) -> N
     assert fault.text in (check.reason or "")
 
 
+def test_a_kernel_that_does_not_compile_as_loops_runs_on_fibers(machine: Machine) -> None:
+    changes_a_parameter = ("  __shared__ float tile", "  n += 0;\n  __shared__ float tile")
+    evidence = gather(machine, "transpose-tiled/s01", {"cases": SMALL["transpose-tiled"][1:]}, changes_a_parameter)
+    assert evidence.stages.check.status == "passed", evidence.stages.build.reason
+
+
 def test_a_result_that_hangs_on_the_order_of_blocks_fails(machine: Machine) -> None:
     sum_up = "atomicAdd(&counts[threadIdx.x], sum);"
     first_writes = "counts[threadIdx.x] = blockIdx.x == 0 ? sum : counts[threadIdx.x] + sum;"
