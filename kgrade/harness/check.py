@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
+import msgspec
 import numpy as np
 
 from kgrade.harness.drawing import NotDrawable, draw_arguments, rooms, upstream_gradients
@@ -29,6 +30,7 @@ class Checking:
     """What a check needs: the oracle, a way to call what is checked, and how it was run.
 
     `control` is a candidate that ought to fail; `weak` names the cases at which the task's tolerance lets it pass.
+    `in_another_order` calls it with its threads scheduled otherwise: that must pass as well.
     """
 
     task: Task
@@ -37,6 +39,7 @@ class Checking:
     method: str
     unseen: Sequence[str] = ()
     control: Call | None = None
+    in_another_order: Call | None = None
     weak: list[str] = field(default_factory=list)
 
     def run(self, watch: Watch) -> Check:
@@ -88,7 +91,24 @@ class Checking:
                 seconds=time.monotonic() - begin,
                 failure=failure(lost),
             )
-        return self._compared(case, required, seed, time.monotonic() - begin, arguments, expected, returned)
+        found = self._compared(case, required, seed, time.monotonic() - begin, arguments, expected, returned)
+        if self.in_another_order is None or found.status != "passed":
+            return found
+        return self._again(found, arguments, expected)
+
+    def _again(self, found: CaseCheck, arguments: Sequence[Argument], expected: Expected) -> CaseCheck:
+        """Return `found`, or its failure when threads that run in another order give another result."""
+        assert self.in_another_order is not None
+        assert found.seed is not None
+        try:
+            returned = self.in_another_order(found.case, arguments, found.seed)
+            other = self._compared(found.case, found.required, found.seed, found.seconds, arguments, expected, returned)
+        except Lost as lost:
+            other = msgspec.structs.replace(found, status="failed", reason=lost.reason, failure=failure(lost))
+        if other.status == "passed":
+            return found
+        reason = f"it passes with its threads in order, and in another order not: {other.reason}"
+        return msgspec.structs.replace(other, reason=reason)
 
     def _test_tolerance(self, case: Case, arguments: Sequence[Argument], expected: Expected, seed: int) -> None:
         if self.control is None or not any(array.astype(np.float64).any() for array in expected.arrays.values()):
@@ -142,6 +162,10 @@ class Checking:
             return "random outputs are not judged yet"
         if case.layout != "contiguous" and self.task.language == "pallas":
             return "JAX arrays have no strides, so they have no layouts"
+        if case.layout not in ("contiguous", "offset") and self.task.interface == "cuda":
+            return "a pointer says nothing about strides, so a launcher takes contiguous arrays only"
+        if self.task.interface == "cuda" and set(case.symbols) != set(self.task.check_cases()[0].symbols):
+            return "it lacks symbols of the first case, which say what the launcher takes"
         return None
 
 

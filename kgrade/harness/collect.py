@@ -17,6 +17,7 @@ from kgrade.harness.candidate import Candidate
 from kgrade.harness.check import Checking, reference_call, zeros_call
 from kgrade.harness.compiled import compile_solution
 from kgrade.harness.dynamic import unexamined
+from kgrade.harness.emulated import EmulatedCandidate
 from kgrade.harness.machine import environment
 from kgrade.harness.methods import INTERPRETED, oracle_method, why_not_run
 from kgrade.harness.oracle import Oracle
@@ -74,7 +75,7 @@ def _submission(run: Run, wanted: Collection[str]) -> Stages:
     task = run.source.task
     found: dict[str, Build | Check | Timing | Integrity] = {}
     with ExitStack() as ending:
-        candidate = Candidate.of(run)
+        candidate = EmulatedCandidate.of(run) or Candidate.of(run)
         if candidate is None:
             return _compiled(run, wanted)
         oracles = run.workers("task", oracle_method(task), Oracle.functions(task), precise=True)

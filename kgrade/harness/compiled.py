@@ -43,7 +43,7 @@ def _without_folder(run: Run, target: BuildTarget) -> BuildTarget:
     )
 
 
-class _Behind:
+class Behind:
     """Runs a compiler behind the wall, with folders visible under their own paths."""
 
     def __init__(self, run: Run) -> None:
@@ -52,6 +52,7 @@ class _Behind:
     def __call__(
         self, command: Sequence[str], *, readable: Sequence[Path], writable: Sequence[Path], limit_s: float
     ) -> sandbox.Ended:
+        """Run `command` to its end, within the task's limits."""
         task = self.run.source.task
         return sandbox.run(
             self.run.machine.wall,
@@ -66,7 +67,7 @@ class _Behind:
 
 def behind_wall(run: Run) -> Runner:
     """Return what runs the tools of a build behind the wall of `run`."""
-    return _Behind(run)
+    return Behind(run)
 
 
 def relative(run: Run, text: str) -> str:

@@ -78,8 +78,10 @@ def why_not_run(task: Task, target: str) -> str | None:
         return f"the interface {task.interface} is not run yet"
     if task.devices > 1:
         return f"it needs {task.devices} devices"
-    if task.language in ("cuda", "hip"):
-        return f"{task.language} kernels run on a GPU only: emulation on a CPU is not built yet"
+    if task.language == "hip":
+        return "hip kernels run on a GPU only"
+    if task.language == "cuda" and target != INTERPRETED:
+        return f"running on a device is not built yet, so nothing was run on {target}; target cpu is emulated"
     if task.language == "nki":
         return "NKI kernels run on a Neuron device only: no simulator of it can be installed here"
     if target != INTERPRETED:

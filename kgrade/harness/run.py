@@ -62,8 +62,8 @@ class Run:
     def write_files(self) -> None:
         """Write the item's bytes: the task below `task/`, the submission below `item/solution/`."""
         self.folder.chmod(0o711)
-        _write(self.folder / "task", self.source.task_files)
-        _write(self.folder / "item", {f"solution/{path}": data for path, data in (self.source.solution or {}).items()})
+        write(self.folder / "task", self.source.task_files)
+        write(self.folder / "item", {f"solution/{path}": data for path, data in (self.source.solution or {}).items()})
 
     def keep_log(self, name: str, content: bytes) -> str | None:
         """Keep a log; return the file name that the evidence refers to, or None for an empty one.
@@ -117,7 +117,7 @@ class Run:
         self.keep_log(name, bytes(workers.log))
 
 
-def _write(folder: Path, files: Mapping[str, bytes]) -> None:
+def write(folder: Path, files: Mapping[str, bytes]) -> None:
     """Write files below `folder`, readable by the user behind the wall. Paths come from a queue: none may leave."""
     folder.mkdir()
     for name, content in files.items():

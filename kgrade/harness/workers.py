@@ -9,7 +9,7 @@ import contextlib
 import math
 import signal
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -176,10 +176,12 @@ class Worker:
         widen: bool = False,
         gradients: Sequence[str] = (),
         upstream: Sequence[Argument] = (),
+        launch: Mapping[str, Any] | None = None,
     ) -> Returned:
         """Call `function` once. `outputs` maps each output to the most bytes that it can have.
 
         With `gradients`, the last outputs are those of the inputs it names, for `upstream` gradients of the first.
+        `launch` is what a native launcher is told beside its inputs (see `worker.interfaces.cuda_emulated`).
         """
         sent, specs, upstream_specs = _packed(arguments, upstream)
         answer, arrays = self._with_outputs(
@@ -192,6 +194,7 @@ class Worker:
             widen=widen,
             gradients=list(gradients),
             upstream=upstream_specs,
+            **({"launch": launch} if launch is not None else {}),
         )
         touched = answer.get("touched")
         named = touched if isinstance(touched, list) else []
@@ -273,6 +276,10 @@ class Worker:
             length = len(kept)
             time.sleep(SETTLING_S)
         return bytes(kept[start:]).decode(errors="replace")[:8000]
+
+    def faults(self, function: str, within_s: float) -> str:
+        """Return what the checks of an emulated launcher saw in its last call, as the worker tells it."""
+        return _text(self._ask("faults", within_s, function=function).get("text", ""))
 
     def judge(
         self, function: str, groups: tuple[Sequence[Argument], Sequence[Argument], Sequence[Argument]], within_s: float

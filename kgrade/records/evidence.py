@@ -253,8 +253,25 @@ class Control(Part, frozen=True, kw_only=True):
     passes: list[str] = []
 
 
+class SeenFault(Part, frozen=True, kw_only=True):
+    """A fault that the checks of an emulated run saw: what it is, where, and the first case that showed it.
+
+    `path` is relative to the item's folder; `line` counts from 1, and is 0 where the line is not known.
+    """
+
+    kind: str
+    path: str = ""
+    line: int = 0
+    kernel: str = ""
+    text: str
+    case: str
+
+
 class Check(Part, frozen=True, kw_only=True):
-    """The check stage: cases x outputs against the oracle. `unseen` lists what this method cannot see."""
+    """The check stage: cases x outputs against the oracle. `unseen` lists what this method cannot see.
+
+    `seen` holds what the checks of CPU emulation saw: accesses, races and barriers that results alone do not show.
+    """
 
     status: StageStatus
     reason: str | None = None
@@ -263,6 +280,7 @@ class Check(Part, frozen=True, kw_only=True):
     cases: list[CaseCheck] = []
     unseen: list[str] = []
     controls: list[Control] = []
+    seen: list[SeenFault] = []
 
 
 class Samples(Part, frozen=True, kw_only=True):

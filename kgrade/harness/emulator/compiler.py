@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import fcntl
 import hashlib
+import os
 import shutil
-from collections.abc import Sequence
+import subprocess
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -12,10 +16,11 @@ from kgrade.harness.build.runner import Finished, Runner, output_of
 
 RUNTIME = Path(__file__).parent / "runtime"
 NO_COMPILER = "no C++ compiler was found on PATH (g++ or clang++)"
+PREPARE_S = 300
 _COMMON = [
     "-std=c++17", "-fPIC", "-w", "-fno-strict-aliasing", "-fwrapv", "-fno-gnu-unique", "-march=native", "-pthread",
 ]  # fmt: skip
-_FAST = ["-O2", "-g1"]
+_FAST = ["-O2", "-g1", "-ftree-vectorize", "-fvect-cost-model=dynamic"]
 # What the checks say must be true of the source, so nothing is loaded before its time or twice.
 _CHECKED = [
     "-O1",
@@ -44,9 +49,19 @@ def find_compiler() -> Path | None:
     return Path(found) if found else None
 
 
+def runtime_cache() -> Path:
+    """Return where this user's prepared runtimes lie: `$XDG_CACHE_HOME/kgrade/emulator`."""
+    base = os.environ.get("XDG_CACHE_HOME") or str(Path.home() / ".cache")
+    return Path(base) / "kgrade" / "emulator"
+
+
 @dataclass
 class Compiler:
-    """A C++ compiler with the runtime prepared for it in `cache`, which must be a folder of this machine's own."""
+    """A C++ compiler with the runtime prepared for it in `cache`, which must be a folder of this user's own.
+
+    Sources of a solution are compiled by `run`, behind the wall, to which the cache is readable and never writable:
+    what one submission does there cannot reach the next. The runtime is kgrade's own and is compiled without a wall.
+    """
 
     executable: Path
     cache: Path
@@ -54,81 +69,72 @@ class Compiler:
     limit_s: float = 300
     _prepared: dict[bool, Path] = field(default_factory=dict)
 
-    def compile(self, folder: Path, checks: bool, *, arch: int = 90, includes: Sequence[Path] = ()) -> Compiled:
-        """Compile every `.cu` (and `.cpp`) under `folder`, translated, to `folder/emulated[.checks].so`.
+    def compile(
+        self, folder: Path, out: Path, checks: bool, *, arch: int = 90, includes: Sequence[Path] = ()
+    ) -> Compiled:
+        """Compile every `.cu` (and `.cpp`) under `folder`, translated, to `out/emulated[.checks].so`.
 
-        `arch` is the compute capability that `__CUDA_ARCH__` states (90 for sm_90).
+        `arch` is the compute capability that `__CUDA_ARCH__` states (90 for sm_90). `out` must be writable by the
+        user behind the wall.
         """
         prepared = self.prepare(checks)
         sources = sorted(path for path in folder.rglob("*") if path.suffix in (".cu", ".cpp", ".cc") and path.is_file())
-        library = folder / ("emulated.checks.so" if checks else "emulated.so")
+        name = "emulated.checks" if checks else "emulated"
         log: list[str] = []
         seconds = 0.0
         objects = []
-        for source in sources:
-            made = source.with_suffix(source.suffix + (".checks.o" if checks else ".o"))
+        for number, source in enumerate(sources):
+            made = out / f"{name}.{number}.o"
             command = [
                 *self._command(checks), f"-D__CUDA_ARCH__={arch * 10}", "-include", str(prepared / "cuda_emulator.h"),
                 *(f"-I{path}" for path in (folder, source.parent, *includes)),
                 "-x", "c++", "-c", str(source), "-o", str(made),
             ]  # fmt: skip
-            finished = self._finished(command, [folder, prepared, *includes], [folder], log)
+            finished = self._finished(command, [folder, prepared, *includes], [out], log)
             seconds += finished.seconds
             if finished.returncode != 0:
                 return Compiled(None, "".join(log), seconds)
             objects.append(str(made))
         # Bound inside itself, so that two solutions in one process never see each other's functions.
         runtime = [str(path) for path in sorted(prepared.glob("*.o"))]
-        command = [
-            str(self.executable),
-            "-shared",
-            "-Wl,-Bsymbolic",
-            "-pthread",
-            "-ldl",
-            "-o",
-            str(library),
-            *objects,
-            *runtime,
-        ]
-        finished = self._finished(command, [folder, prepared], [folder], log)
+        library = out / f"{name}.so"
+        link = [str(self.executable), "-shared", "-Wl,-Bsymbolic", "-pthread", "-ldl", "-o", str(library)]
+        finished = self._finished([*link, *objects, *runtime], [folder, prepared], [out], log)
         seconds += finished.seconds
         return Compiled(library if finished.returncode == 0 else None, "".join(log), seconds)
 
     def prepare(self, checks: bool) -> Path:
         """Compile the runtime and its precompiled header once for this compiler; return their folder."""
-        if checks in self._prepared:
-            return self._prepared[checks]
-        place = self.cache / f"{self._key(checks)}{'-checks' if checks else ''}"
-        if not (place / "complete").exists():
-            self._prepare(place, checks)
-        self._prepared[checks] = place
-        return place
+        if checks not in self._prepared:
+            place = self.cache / f"{self._key(checks)}{'-checks' if checks else ''}"
+            with _alone(self.cache):
+                if not (place / "complete").exists():
+                    self._prepare(place, checks)
+            self._prepared[checks] = place
+        return self._prepared[checks]
 
     def _prepare(self, place: Path, checks: bool) -> None:
-        place.mkdir(parents=True, exist_ok=True)
+        shutil.rmtree(place, ignore_errors=True)
+        place.mkdir()
         for path in RUNTIME.iterdir():
             if path.is_file():
                 shutil.copyfile(path, place / path.name)
         header = place / "cuda_emulator.h"
-        steps = [
+        self._own(
             [*self._command(checks), "-D__CUDA_ARCH__=900", "-x", "c++-header", str(header), "-o", f"{header}.gch"]
-        ]
+        )
+        # The runtime itself is never instrumented: it must see what the checks must not.
+        plain = [str(self.executable), *_COMMON, "-O2", "-g1", "-fvisibility=hidden", *(["-DEMU_CHECKS"] * checks)]
         for source in sorted(place.glob("*.cpp")):
-            # The runtime itself is never instrumented: it must see what the checks must not.
-            plain = [
-                str(self.executable),
-                *_COMMON,
-                "-O2",
-                "-g1",
-                "-fvisibility=hidden",
-                *(["-DEMU_CHECKS"] if checks else []),
-            ]
-            steps.append([*plain, "-c", str(source), "-o", str(source.with_suffix(".o"))])
-        log: list[str] = []
-        for command in steps:
-            if self._finished(command, [place], [place], log).returncode != 0:
-                raise RuntimeError(f"the emulator's runtime does not compile here: {''.join(log)[-2000:]}")
+            self._own([*plain, "-c", str(source), "-o", str(source.with_suffix(".o"))])
+        for path in (place, *place.iterdir()):
+            path.chmod(0o755 if path.is_dir() else 0o644)  # read by the user behind the wall
         (place / "complete").touch()
+
+    def _own(self, command: Sequence[str]) -> None:
+        done = subprocess.run(command, capture_output=True, text=True, timeout=PREPARE_S, check=False)
+        if done.returncode != 0:
+            raise RuntimeError(f"the emulator's runtime does not compile here: {done.stderr[-2000:]}")
 
     def _command(self, checks: bool) -> list[str]:
         return [str(self.executable), *_COMMON, *(_CHECKED if checks else _FAST)]
@@ -148,3 +154,13 @@ class Compiler:
         finished = self.run(command, readable=readable, writable=writable, limit_s=self.limit_s)
         log.append(f"$ {' '.join(command)}\n{output_of(finished)}[exit status {finished.returncode}]\n\n")
         return finished
+
+
+@contextmanager
+def _alone(cache: Path) -> Iterator[None]:
+    """Keep other processes that want the same runtime waiting until it is there."""
+    cache.mkdir(parents=True, exist_ok=True)
+    cache.chmod(0o755)
+    with (cache / "lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import json
 import shutil
-import subprocess
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Literal
 
 import msgspec
+
+from kgrade.harness.build.runner import Runner
 
 Kind = Literal[
     "global-out-of-bounds", "shared-out-of-bounds", "misaligned", "shared-uninitialised", "global-uninitialised",
@@ -50,31 +51,40 @@ class Finding(msgspec.Struct, frozen=True):
         return f"{where}: {self.kind} in {self.kernel or 'host code'}{who}: {self.what}{other}"
 
 
-def read_findings(text: str, library: Path, sources: Sequence[str]) -> list[Finding]:
+class Unreadable(Exception):
+    """The text is not what the runtime writes: the kernel's process made it up, or broke the runtime's memory."""
+
+
+def read_findings(text: str, library: Path, sources: Sequence[str], run: Runner) -> list[Finding]:
     """Return the findings in `text`, which `kgrade_emulator_findings` gave for `library`.
 
     `sources` are the relative paths of the solution: a line in one of them is preferred to one in the runtime's
-    headers, whose functions are inlined there. Without addr2line, lines of memory accesses stay 0.
+    headers, whose functions are inlined there. `run` runs addr2line, which reads an object made from hostile source;
+    without it, lines of memory accesses stay 0. Raises `Unreadable`.
     """
-    raw = [json.loads(line) for line in text.splitlines()]
-    addresses = [entry["pc"] for entry in raw if entry.get("pc")] + [
-        entry["other"]["pc"] for entry in raw if entry.get("other", {}).get("pc")
-    ]
-    lines = _lines_of(addresses, library, sources)
-    for entry in raw:
-        for part in (entry, entry.get("other", {})):
-            part_pc = part.pop("pc", 0)
-            if part_pc and part_pc in lines:
-                part["file"], part["line"] = lines[part_pc]
-    return [msgspec.convert(entry, Finding) for entry in raw]
+    try:
+        raw = [json.loads(line) for line in text.splitlines()]
+        parts = [part for entry in raw for part in (entry, entry.get("other", {}))]
+        addresses = [part.pop("pc", 0) for part in parts]
+        if not all(isinstance(address, int) and 0 <= address < 2**63 for address in addresses):
+            raise Unreadable("an address that is none")
+        lines = _lines_of([address for address in addresses if address], library, sources, run)
+        for part, address in zip(parts, addresses, strict=True):
+            if address in lines:
+                part["file"], part["line"] = lines[address]
+        return [msgspec.convert(entry, Finding) for entry in raw]
+    except (ValueError, AttributeError, TypeError, msgspec.MsgspecError) as error:
+        raise Unreadable(str(error)[:200]) from None
 
 
-def _lines_of(addresses: Sequence[int], library: Path, sources: Sequence[str]) -> dict[int, tuple[str, int]]:
+def _lines_of(
+    addresses: Sequence[int], library: Path, sources: Sequence[str], run: Runner
+) -> dict[int, tuple[str, int]]:
     tool = shutil.which("addr2line")
     if tool is None or not addresses:
         return {}
     command = [tool, "-a", "-i", "-e", str(library), *(hex(address) for address in dict.fromkeys(addresses))]
-    said = subprocess.run(command, capture_output=True, text=True, timeout=120, check=True).stdout
+    said = run(command, readable=[library.parent], writable=[], limit_s=120).stdout.decode(errors="replace")
     found: dict[int, tuple[str, int]] = {}
     address = 0
     for row in said.splitlines():

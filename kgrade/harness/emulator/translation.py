@@ -7,13 +7,14 @@ checks say is true of the original. A construct that the machine does not have i
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 
 import tree_sitter
 import tree_sitter_cuda
 
+from kgrade.harness.emulator import loops, splitting
 from kgrade.harness.emulator.constructs import (
     PROVIDED_HEADERS,
     CannotRun,
@@ -45,6 +46,7 @@ class _File:
     path: str
     text: bytes
     templates: frozenset[bytes]
+    known: Mapping[bytes, Sequence[bytes]] | None = None  # what kernels may call; None: no kernel is split
     edits: list[tuple[int, int, bytes]] = field(default_factory=list)
 
     def refuse(self, construct: str, node: tree_sitter.Node) -> CannotRun:
@@ -54,16 +56,22 @@ class _File:
         return self.text[node.start_byte : node.end_byte]
 
 
-def translate(sources: Mapping[str, bytes]) -> dict[str, bytes]:
+def translate(sources: Mapping[str, bytes], *, split: bool = False) -> dict[str, bytes]:
     """Return the translated text of every CUDA or C++ source, under the same relative paths.
 
-    Other files are left out. Raises `CannotRun` at the first construct that CPU emulation does not have.
+    Other files are left out. With `split`, kernels whose threads can be run in a loop are (see `splitting`); the
+    checks need each thread for itself. Raises `CannotRun` at the first construct that CPU emulation does not have.
     """
     wanted = {path: text for path, text in sorted(sources.items()) if path.endswith(SOURCES)}
     prepared = {path: _prepared(path, text) for path, text in wanted.items()}
     trees = {path: _parse(text) for path, text in prepared.items()}
     templates = frozenset(name for path, tree in trees.items() for name in _template_kernels(tree, prepared[path]))
-    return {path: _translated(_File(path, text, templates), trees[path]) for path, text in prepared.items()}
+    known: dict[bytes, list[bytes]] | None = {} if split else None
+    if known is not None:
+        for path, tree in trees.items():
+            for name, texts in splitting.bodies(prepared[path], tree).items():
+                known.setdefault(name, []).extend(texts)
+    return {path: _translated(_File(path, text, templates, known), trees[path]) for path, text in prepared.items()}
 
 
 def _prepared(path: str, text: bytes) -> bytes:
@@ -123,12 +131,17 @@ def _apply(file: _File, start: int = 0, end: int | None = None) -> bytes:
     end = len(file.text) if end is None else end
     pieces = []
     at = start
-    for begin, stop, replacement in sorted(file.edits, key=lambda edit: (edit[0], -edit[1])):
+    for begin, stop, replacement in sorted(file.edits, key=_insertions_first):
         if begin < at or stop > end:
             continue
         pieces += [file.text[at:begin], replacement]
         at = stop
     return b"".join([*pieces, file.text[at:end]])
+
+
+def _insertions_first(edit: tuple[int, int, bytes]) -> tuple[int, bool, int]:
+    start, stop, _ = edit
+    return start, stop > start, -stop
 
 
 def _visit(file: _File, node: tree_sitter.Node) -> None:
@@ -143,12 +156,21 @@ def _visit(file: _File, node: tree_sitter.Node) -> None:
         _shared(file, node)
     elif node.type == "gnu_asm_expression":
         _assembly(file, node)
+    elif node.type == "function_definition" and file.known is not None:
+        _split(file, node, file.known)
     elif node.type == "preproc_arg" and (b"<<<" in file.of(node) or b"asm" in file.of(node)):
         _macro(file, node)
     elif node.type in ("identifier", "type_identifier") or node.type.startswith("__cluster"):
         construct = refused_name(file.of(node))
         if construct is not None:
             raise file.refuse(construct, node)
+
+
+def _split(file: _File, node: tree_sitter.Node, known: Mapping[bytes, Sequence[bytes]]) -> None:
+    body = node.child_by_field_name("body")
+    if body is not None and any(child.type == "__global__" for child in node.children):
+        kernel = splitting.Kernel(file.text, body, known)
+        file.edits += loops.edits(kernel, lambda start, end: _apply(file, start, end))
 
 
 def _inside_kernel(node: tree_sitter.Node) -> bool:

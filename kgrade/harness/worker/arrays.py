@@ -158,6 +158,10 @@ class NumpyArrays:
     def load(self, raw: Any, offset: int, shape: Sequence[int], dtype: str, layout: str = "contiguous") -> Any:
         """Return an array that owns its memory."""
         array = _carried(raw, offset, shape, dtype)
+        if layout == "offset":  # one element behind the beginning of its storage
+            storage = np.empty(array.size + 1, array.dtype)
+            storage[1:] = array.ravel()
+            array = storage[1:].reshape(array.shape)
         return array.view(getattr(importlib.import_module("ml_dtypes"), dtype)) if dtype in CARRIERS else array
 
     def widen(self, array: Any) -> Any:

@@ -5,12 +5,12 @@ from __future__ import annotations
 import sys
 import time
 import traceback
-from typing import Any, Callable, Dict, List
+from typing import Any, Dict, List
 
 from .arrays import FRAMEWORKS, NumpyArrays
 from .calls import Caller
 from .clocks import repeat
-from .interfaces import function
+from .interfaces import cuda_emulated, function
 from .watching import Watcher
 from .wire import Line, Request, shortened
 
@@ -19,7 +19,7 @@ class Worker:
     """Serves the requests of one run. It keeps no secret: whatever it answers is checked on the other side."""
 
     def __init__(self) -> None:
-        self.functions: Dict[str, Callable[..., Any]] = {}
+        self.functions: Dict[str, Any] = {}
         self.caller = Caller(NumpyArrays())
         self.held: List[Dict[str, Any]] = []
         self.last: Any = None
@@ -66,12 +66,19 @@ class Worker:
             self.watcher.begin(request.message["watch"])
         begin = time.perf_counter()
         for name, (file, attribute) in request.message["functions"].items():
-            self.functions[name] = function.load(file, attribute)
+            self.functions[name] = load(file, attribute)
         return {"seconds": time.perf_counter() - begin}
 
     def do_call(self, request: Request) -> Dict[str, Any]:
-        """Call one function once."""
-        return self.caller.call(request, self.functions[request.message["function"]])
+        """Call one function once; a native launcher is told what to launch."""
+        called = self.functions[request.message["function"]]
+        if "launch" in request.message:
+            called = called.launcher(request.message["launch"])
+        return self.caller.call(request, called)
+
+    def do_faults(self, request: Request) -> Dict[str, Any]:
+        """Say what the checks saw in the last call of an emulated launcher."""
+        return {"text": self.functions[request.message["function"]].findings()}
 
     def do_watch(self, request: Request) -> Dict[str, Any]:
         """Call one function once, and say what the call leaves behind."""
@@ -120,6 +127,13 @@ class Worker:
     def do_nothing(self, request: Request) -> Dict[str, Any]:
         """Answer at once: the cost of a round trip."""
         return {}
+
+
+def load(file: str, attribute: str) -> Any:
+    """Return what `attribute` of `file` is: a function of a Python file, or a launcher of a shared object."""
+    if file.endswith(".so"):
+        return cuda_emulated.Emulated(file, attribute)
+    return function.load(file, attribute)
 
 
 def described(error: BaseException) -> Dict[str, str]:

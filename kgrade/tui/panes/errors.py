@@ -25,8 +25,9 @@ def case_details(case: CaseCheck) -> list[Row]:
         )
     for output in case.outputs:
         rows += _output(output)
-    seed = f"seed {case.seed}, " if case.seed is not None else ""
-    return [*rows, Row(spans=(Span(f"{_INDENT}{seed}took {figures.seconds(case.seconds)}", "dim"),))]
+    seed = [f"seed {case.seed}"] if case.seed is not None else []
+    took = [f"took {figures.seconds(case.seconds)}"] if case.seconds else []  # an emulated case has no time
+    return [*rows, Row(spans=(Span(_INDENT + ", ".join([*seed, *took]), "dim"),))]
 
 
 def _output(output: OutputCheck) -> list[Row]:

@@ -56,6 +56,7 @@ def _target(target: str, file: EvidenceFile, item: Item) -> list[Lines]:
         [*head, *_verdict(check)],
         _cases("required", [case for case in check.cases if case.required]),
         _cases("extra (outside the contract: cannot fail it)", [case for case in check.cases if not case.required]),
+        _seen(check),
         _unseen(check, target),
         provenance(file.evidence.environment, check.method),
     ]  # fmt: skip
@@ -132,6 +133,14 @@ def _wrong(found: Figures) -> int:
 def _size(value: Number) -> float:
     number = float(value)
     return math.inf if math.isnan(number) else number
+
+
+def _seen(check: Check) -> list[Row]:
+    """Faults that no result shows. The first case that showed one is named; others may show it too."""
+    if not check.seen:
+        return []
+    rows = [heading("seen by the checks of CPU emulation", figures.count(len(check.seen), "fault"))]
+    return rows + [row for fault in check.seen for row in sentence(f"{fault.text} (at {fault.case})", lead="- ")]
 
 
 def _unseen(check: Check, target: str) -> list[Row]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import os
 import subprocess
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -36,14 +37,24 @@ Load = Callable[..., Loaded]
 
 
 @pytest.fixture(scope="session")
-def compiler(tmp_path_factory: pytest.TempPathFactory) -> Compiler:
+def runtime_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The user's cache, as it was before tests got homes of their own; else one for the session."""
+    stated = os.environ.get("XDG_CACHE_HOME")
+    return Path(stated) if stated else tmp_path_factory.getbasetemp().parent / "cache"
+
+
+@pytest.fixture
+def runtime_here(runtime_folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let what is collected use the runtime that the session has prepared."""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(runtime_folder))
+
+
+@pytest.fixture(scope="session")
+def compiler(runtime_folder: Path) -> Compiler:
     executable = find_compiler()
     if executable is None:
         pytest.skip(NO_COMPILER)
-    made = Compiler(executable, tmp_path_factory.getbasetemp().parent / "emulator-runtime", run)
-    for checks in (False, True):
-        made.prepare(checks)
-    return made
+    return Compiler(executable, runtime_folder / "kgrade" / "emulator", run)
 
 
 @pytest.fixture(scope="session")
@@ -55,13 +66,14 @@ def load(compiler: Compiler, tmp_path_factory: pytest.TempPathFactory) -> Load:
         files = {"kernel.cu": sources} if isinstance(sources, str) else dict(sources)
         key = hashlib.sha256(repr((sorted(files.items()), checks)).encode()).hexdigest()
         if key not in known:
+            encoded = {path: text.encode() for path, text in files.items()}
             folder = tmp_path_factory.mktemp("emulated")
-            for path, text in translate({path: text.encode() for path, text in files.items()}).items():
+            for path, text in translate(encoded, split=not checks).items():
                 (folder / path).parent.mkdir(parents=True, exist_ok=True)
                 (folder / path).write_bytes(text)
-            compiled = compiler.compile(folder, checks)
+            compiled = compiler.compile(folder, folder, checks)
             assert compiled.library is not None, compiled.log
-            known[key] = Loaded(compiled.library, sorted(files))
+            known[key] = Loaded(compiled.library, sorted(files), run)
         return known[key]
 
     return loaded

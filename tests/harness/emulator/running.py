@@ -9,15 +9,17 @@ from typing import Any
 
 import numpy as np
 
+from kgrade.harness.build.runner import Runner
 from kgrade.harness.emulator.findings import Finding, read_findings
 
 
 class Loaded:
     """One shared object. `call` passes arrays as pointers, ints as int64_t, floats as float, None as the stream."""
 
-    def __init__(self, library: Path, sources: list[str]) -> None:
+    def __init__(self, library: Path, sources: list[str], run: Runner) -> None:
         self.path = library
         self.sources = sources
+        self.run = run
         self.library = ctypes.CDLL(str(library))
         self.library.kgrade_emulator_fault.restype = ctypes.c_char_p
         self.library.kgrade_emulator_findings.restype = ctypes.c_char_p
@@ -42,7 +44,7 @@ class Loaded:
     @property
     def findings(self) -> list[Finding]:
         text: bytes = self.library.kgrade_emulator_findings()
-        return read_findings(text.decode(), self.path, self.sources)
+        return read_findings(text.decode(), self.path, self.sources, self.run)
 
 
 def _passed(value: Any) -> Any:

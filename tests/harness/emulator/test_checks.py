@@ -12,6 +12,8 @@ from typing import Any
 import numpy as np
 import pytest
 
+pytestmark = pytest.mark.xdist_group("emulator")
+
 
 @dataclass(frozen=True)
 class Planted:

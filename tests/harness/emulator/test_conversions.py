@@ -9,6 +9,8 @@ import ml_dtypes
 import numpy as np
 import pytest
 
+pytestmark = pytest.mark.xdist_group("emulator")
+
 SOURCE = r"""
 #include <cuda_fp16.h>
 #include <cuda_bf16.h>

@@ -12,6 +12,8 @@ import ml_dtypes
 import numpy as np
 import pytest
 
+pytestmark = pytest.mark.xdist_group("emulator")
+
 KERNELS = Path(__file__).parent / "kernels"
 BF16 = ml_dtypes.bfloat16
 F8 = ml_dtypes.float8_e4m3fn

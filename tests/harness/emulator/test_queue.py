@@ -11,6 +11,8 @@ import pytest
 from kgrade.harness.emulator import CannotRun, translate
 from kgrade.harness.emulator.compiler import Compiler
 
+pytestmark = pytest.mark.xdist_group("emulator")
+
 QUEUE = Path(__file__).parents[3] / "queue"
 
 
@@ -108,6 +110,6 @@ def test_what_nvcc_refuses_does_not_compile_here_either(
 ) -> None:
     for path, text in translate({path: text.encode() for path, text in _source(item).items()}).items():
         (tmp_path / path).write_bytes(text)
-    compiled = compiler.compile(tmp_path, checks=False)
+    compiled = compiler.compile(tmp_path, tmp_path, checks=False)
     assert compiled.library is None
     assert said in compiled.log

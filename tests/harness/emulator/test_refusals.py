@@ -10,6 +10,8 @@ import pytest
 
 from kgrade.harness.emulator import CannotRun, translate
 
+pytestmark = pytest.mark.xdist_group("emulator")
+
 REFUSED = {
     "CUB": "#include <cub/block/block_reduce.cuh>",
     "CUTLASS": "#include <cutlass/gemm/device/gemm.h>",

@@ -10,6 +10,8 @@ import pytest
 from kgrade.harness.emulator.findings import read_findings
 from kgrade.harness.worker.interfaces.cuda_emulated import Emulated, KernelFailed
 
+pytestmark = pytest.mark.xdist_group("emulator")
+
 SOURCE = r"""
 #include <cuda_runtime.h>
 #include <cstdint>
@@ -41,7 +43,7 @@ def test_an_access_outside_an_argument_is_named_by_it(load: Any) -> None:
     inputs, outputs = _arguments(100)
     with pytest.raises(KernelFailed, match="700: scale: an illegal memory access"):
         emulated.call(inputs, outputs, [101])
-    (finding,) = read_findings(emulated.findings(), loaded.path, loaded.sources)
+    (finding,) = read_findings(emulated.findings(), loaded.path, loaded.sources, loaded.run)
     assert (finding.kind, finding.line) == ("global-out-of-bounds", 6)
     assert "x (400 bytes)" in finding.what
     assert (finding.block, finding.thread) == ((1, 0, 0), (36, 0, 0))

@@ -6,7 +6,7 @@ from rich.cells import cell_len
 
 from kgrade.desk.sheet import Sheet
 from kgrade.records import codec
-from kgrade.records.evidence import Build, Check, Evidence, Stage, Timing, ToleranceUsed
+from kgrade.records.evidence import Build, Check, Evidence, SeenFault, Stage, Timing, ToleranceUsed
 from kgrade.records.grade import FindingAnswer, Probe, ProbeCase
 from kgrade.tui.panes import build, findings, performance, profile, tests
 from tests.tui.panes.builders import (
@@ -146,6 +146,19 @@ def test_what_the_method_cannot_see_and_how_it_was_done_are_told():
     assert " - races" in said
     assert "method       Triton interpreter" in said
     assert "not walled   cgroup memory limit" in said
+
+
+def test_what_the_checks_of_an_emulation_saw_stands_under_the_cases():
+    fault = SeenFault(
+        kind="race", path="solution/k.cu", line=7, kernel="k", text="k.cu:7: race in k \x1b[2J", case="N=4097 uint8"
+    )
+    one = msgspec.structs.replace(check(checked(case())), status="flagged", reason="seen", seen=[fault])
+    lines = shown(tests.pane(item({"cpu": evidence(check=one)}), EMPTY).lines)
+    heading = next(number for number, line in enumerate(lines) if "seen by the checks of CPU emulation" in line)
+    assert "1 fault" in lines[heading]
+    assert lines[heading + 1].startswith(" - k.cu:7: race in k ")
+    assert lines[heading + 1].endswith("(at N=4097 uint8)")
+    assert "\x1b" not in lines[heading + 1]
 
 
 def test_an_output_of_zeros_that_would_pass_is_cried_out():

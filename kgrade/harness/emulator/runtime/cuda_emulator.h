@@ -25,6 +25,7 @@
 #include "half.h"
 #include "storage.h"
 #include "launch.h"
+#include "block_loop.h"
 #include "barriers.h"
 #include "warp.h"
 #include "atomics.h"

@@ -3,7 +3,7 @@
 
 namespace emu {
 
-constexpr unsigned long kStackBytes = 256 * 1024;  // address space only; pages appear when a thread touches them
+constexpr unsigned long kStackBytes = 2048 * 1024;  // address space only; pages appear when a thread touches them
 
 // Saves the callee-saved registers on the current stack, stores its pointer in *save and goes on at `to`.
 extern "C" void emu_switch(void** save, void* to);

@@ -1,0 +1,151 @@
+"""Emulated launches: what a launcher is told, and what the checks see when a case runs under them."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from kgrade.harness.build.runner import Runner
+from kgrade.harness.build.targets import Architecture
+from kgrade.harness.check import CANDIDATE, Call
+from kgrade.harness.drawing import draw_arguments, rooms
+from kgrade.harness.emulator.findings import Finding, Unreadable, read_findings
+from kgrade.harness.progress import Watch
+from kgrade.harness.standby import Standby
+from kgrade.harness.workers import Argument, Lost, Returned
+from kgrade.records.evidence import Case, CaseCheck, SeenFault
+from kgrade.records.task import Task
+
+# Of a usual product of each architecture, from NVIDIA's data sheets: cooperative launches are held to it.
+MULTIPROCESSORS = {
+    "sm_75": 40, "sm_80": 108, "sm_86": 72, "sm_87": 16, "sm_89": 142, "sm_90": 132,
+    "sm_100": 148, "sm_103": 148, "sm_110": 20, "sm_120": 170, "sm_121": 48,
+}  # fmt: skip
+WATCHED_S = 60.0
+MOST = 40
+
+
+@dataclass(frozen=True)
+class Launching:
+    """How the launcher of `task` is called in emulation of `arch`."""
+
+    task: Task
+    arch: Architecture
+
+    def call(self, workers: Standby, order: int) -> Call:
+        """Return what calls the launcher once; `order` 0 runs blocks and threads in order, others at random."""
+
+        def call(case: Case, arguments: Sequence[Argument], seed: int) -> Returned:
+            return self.once(workers, case, arguments, order, self.task.limits.run_s)
+
+        return call
+
+    def once(
+        self, workers: Standby, case: Case, arguments: Sequence[Argument], order: int, within_s: float
+    ) -> Returned:
+        """Call the launcher, or raise `Lost`."""
+        told = self.told(case, order)
+        return workers.get().call(CANDIDATE, arguments, rooms(self.task, case), within_s, launch=told)
+
+    @property
+    def _symbols(self) -> list[str]:
+        """The symbols in the order of the task's first case, whatever the order of the others."""
+        return list(self.task.check_cases()[0].symbols)
+
+    def told(self, case: Case, order: int) -> dict[str, Any]:
+        """Return what the worker is told beside the inputs (see `worker.interfaces.cuda_emulated`)."""
+        task, limits = self.task, self.arch.limits
+        assert limits is not None
+        return {
+            "outputs": [
+                [name, task.dtype(spec, case), list(task.output_shape(name, case))]
+                for name, spec in task.outputs.items()
+            ],
+            "symbols": [case.symbols[name] for name in self._symbols],
+            "scalars": {name: task.dtype(spec, case) for name, spec in task.inputs.items() if spec.scalar},
+            "seed": order,
+            "target": [
+                int(self.arch.name.removeprefix("sm_")), MULTIPROCESSORS[self.arch.name],
+                limits.shared_per_block, limits.shared, limits.threads, limits.blocks,
+            ],
+        }  # fmt: skip
+
+
+@dataclass
+class Watching:
+    """Runs cases in an object that was compiled with checks. Each fault is kept once, with the case that showed it."""
+
+    launching: Launching
+    workers: Standby
+    library: Path
+    sources: Sequence[str]
+    run_tool: Runner
+    found: list[SeenFault] = field(default_factory=list)
+    done: int = 0
+    left: int = 0
+    lost: str | None = None
+
+    def run(self, cases: Sequence[CaseCheck], watch: Watch) -> None:
+        """Run every case that could be called, the smallest first, as long as there is time."""
+        called = [each for each in cases if each.seed is not None]
+        deadline = time.monotonic() + WATCHED_S
+        for number, each in enumerate(sorted(called, key=lambda each: self._elements(each.case))):
+            watch.step("check", number, len(called), f"watched: {each.case.name}")
+            remaining = deadline - time.monotonic()
+            if remaining <= 0 or not self._watched(each, remaining):
+                self.left = len(called) - number
+                return
+            self.done += 1
+
+    @property
+    def extent(self) -> str:
+        """Say how much was watched, and why not all of it."""
+        text = f"memory, races and barriers watched in {self.done} of {self.done + self.left} cases"
+        return f"{text} ({self.lost or f'the smallest ones, {WATCHED_S:.0f} s'})" if self.left else text
+
+    def _watched(self, check: CaseCheck, within_s: float) -> bool:
+        """Run one case and keep what is seen; False when the worker died of it, or has no time left."""
+        assert check.seed is not None
+        task = self.launching.task
+        try:
+            self.launching.once(self.workers, check.case, draw_arguments(task, check.case, check.seed), 0, within_s)
+        except Lost as lost:
+            if not lost.alive:
+                self.lost = None if lost.kind == "timeout" else f"then {lost.reason}"
+                return False
+        try:
+            text = self.workers.get().faults(CANDIDATE, task.limits.run_s)
+            self._keep(read_findings(text, self.library, self.sources, self.run_tool), check.case)
+        except (Lost, Unreadable) as error:
+            self.lost = f"then the findings could not be read: {error}"
+            return False
+        return True
+
+    def _keep(self, findings: Sequence[Finding], case: Case) -> None:
+        known = {(each.kind, each.path, each.line, each.kernel) for each in self.found}
+        for finding in findings:
+            path = f"solution/{finding.file}" if finding.file else ""
+            key = (finding.kind, path, finding.line, finding.kernel)
+            if key not in known and len(self.found) < MOST:
+                known.add(key)
+                self.found.append(
+                    SeenFault(
+                        kind=finding.kind,
+                        path=path,
+                        line=finding.line,
+                        kernel=finding.kernel,
+                        text=finding.sentence(),
+                        case=case.name,
+                    )
+                )
+
+    def _elements(self, case: Case) -> int:
+        task = self.launching.task
+        inputs = [task.input_shape(name, case) for name in task.inputs]
+        outputs = [task.output_shape(name, case) for name in task.outputs]
+        return sum(int(np.prod(shape)) for shape in (*inputs, *outputs))
