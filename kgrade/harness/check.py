@@ -5,18 +5,17 @@ from __future__ import annotations
 import secrets
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
-import numpy as np
-
+from kgrade.harness.controls import Situation
 from kgrade.harness.drawing import NotDrawable, draw_arguments, rooms, upstream_gradients
+from kgrade.harness.examination import Examination
 from kgrade.harness.losses import failure
-from kgrade.harness.numerics.formats import numpy_dtype
 from kgrade.harness.oracle import Expected, Oracle, gradient_rooms
 from kgrade.harness.progress import Watch
 from kgrade.harness.standby import Standby
-from kgrade.harness.workers import Argument, Array, Lost, Returned
-from kgrade.records.evidence import Case, CaseCheck, Check, Control, StageStatus
+from kgrade.harness.workers import Argument, Lost, Returned
+from kgrade.records.evidence import Case, CaseCheck, Check, StageStatus
 from kgrade.records.task import Task
 
 SEED_BITS = 62  # JSON readers keep whole numbers up to 2**63 - 1
@@ -28,7 +27,7 @@ Call = Callable[[Case, Sequence[Argument], int], Returned]
 class Checking:
     """What a check needs: the oracle, a way to call what is checked, and how it was run.
 
-    `control` is a candidate that ought to fail; `weak` names the cases at which the task's tolerance lets it pass.
+    With an `examination` the task itself is under review, and known-wrong kernels are tried at every required case.
     """
 
     task: Task
@@ -36,8 +35,7 @@ class Checking:
     call: Call
     method: str
     unseen: Sequence[str] = ()
-    control: Call | None = None
-    weak: list[str] = field(default_factory=list)
+    examination: Examination | None = None
 
     def run(self, watch: Watch) -> Check:
         """Check every case; only required ones can fail the stage."""
@@ -47,16 +45,17 @@ class Checking:
             watch.step("check", index, len(cases), case.name)
             checked.append(self.case(case))
         status, reason = _stage(checked)
-        if self.weak and status == "passed":
-            status, reason = "flagged", f"zeros pass at the task's tolerance in {len(self.weak)} cases: {self.weak[0]}"
-        controls = [Control(name="zeros", passes=self.weak)] if self.control is not None else []
+        examined = self.examination
+        if examined is not None and status == "passed" and (weakness := examined.complaint()) is not None:
+            status, reason = "flagged", weakness
         return Check(
             status=status,
             reason=reason,
             method=self.method,
             cases=checked,
             unseen=list(self.unseen),
-            controls=controls,
+            controls=examined.controls() if examined is not None else [],
+            proposals=examined.proposals() if examined is not None and self.task.checker is None else [],
         )
 
     def case(self, case: Case) -> CaseCheck:
@@ -74,7 +73,8 @@ class Checking:
             expected = self.oracle.expected(case, arguments, seed)
         except Lost as lost:
             return self._broken(case, required, seed, f"the reference fails: {lost.reason}", lost)
-        self._test_tolerance(case, arguments, expected, seed)
+        if self.examination is not None and required:
+            self.examination.case(Situation(self.task, self.oracle, case, arguments, expected))
         begin = time.monotonic()
         try:
             returned = self.call(case, arguments, seed)
@@ -89,13 +89,6 @@ class Checking:
                 failure=failure(lost),
             )
         return self._compared(case, required, seed, time.monotonic() - begin, arguments, expected, returned)
-
-    def _test_tolerance(self, case: Case, arguments: Sequence[Argument], expected: Expected, seed: int) -> None:
-        if self.control is None or not any(array.astype(np.float64).any() for array in expected.arrays.values()):
-            return
-        passed = self.oracle.verdict(case, arguments, expected, self.control(case, arguments, seed).arrays)
-        if passed.reason is None and self.task.required(case):
-            self.weak.append(case.name)
 
     def _compared(
         self,
@@ -170,22 +163,6 @@ def reference_call(task: Task, workers: Standby) -> Call:
     """Return what calls the task's own reference in the case's dtype: the candidate when a task is reviewed."""
 
     return _call("reference", task, workers)
-
-
-def zeros_call(task: Task) -> Call:
-    """Return a control: a candidate that returns zeros. A tolerance which lets it pass is too weak."""
-
-    def call(case: Case, arguments: Sequence[Argument], seed: int) -> Returned:
-        zeros: dict[str, Array] = {
-            name: np.zeros(task.output_shape(name, case), numpy_dtype(task.dtype(spec, case)))
-            for name, spec in task.outputs.items()
-        }
-        for argument in arguments:
-            if argument.name in task.backward:
-                zeros[f"grad {argument.name}"] = np.zeros_like(argument.value)
-        return Returned(zeros, [], 0.0)
-
-    return call
 
 
 def _stage(cases: Sequence[CaseCheck]) -> tuple[StageStatus, str | None]:

@@ -14,8 +14,9 @@ import msgspec
 import kgrade
 from kgrade.harness import integrity
 from kgrade.harness.candidate import Candidate
-from kgrade.harness.check import Checking, reference_call, zeros_call
+from kgrade.harness.check import Checking, reference_call
 from kgrade.harness.compiled import compile_solution
+from kgrade.harness.examination import Examination
 from kgrade.harness.machine import environment
 from kgrade.harness.methods import INTERPRETED, oracle_method, why_not_run
 from kgrade.harness.oracle import Oracle
@@ -92,7 +93,7 @@ def _submission(run: Run, wanted: Collection[str]) -> Stages:
 
 
 def _review(run: Run, wanted: Collection[str]) -> Stages:
-    """Examine the task itself: its reference against the oracle at its own tolerance, and zeros as a control."""
+    """Examine the task itself: its reference against the oracle at its own tolerance, and what that would let pass."""
     task = run.source.task
     found: dict[str, Build | Check | Timing] = {
         name: kind(status="not-run", reason=REVIEW)
@@ -105,7 +106,7 @@ def _review(run: Run, wanted: Collection[str]) -> Stages:
         try:
             oracle = Oracle(task, oracles)
             text = f"the reference in each case's dtype against itself in float64, {method.text}"
-            checking = Checking(task, oracle, reference_call(task, oracles), text, control=zeros_call(task))
+            checking = Checking(task, oracle, reference_call(task, oracles), text, examination=Examination())
             found["check"] = _of_reference(checking.run(run.watch))
         finally:
             run.close("oracle", oracles)

@@ -219,9 +219,25 @@ class CaseCheck(Part, frozen=True, kw_only=True):
 
 
 class Control(Part, frozen=True, kw_only=True):
-    """A candidate that ought to fail, such as all zeros, and the required cases at which it passes all the same."""
+    """A candidate that ought to fail, such as all zeros, and the required cases at which it passes all the same.
+
+    `tried` counts the required cases at which it is wrong; `undetected` are the case dtypes in which none of them
+    tells it from a right kernel, so that a submission which is wrong in this way would pass the check.
+    """
 
     name: str
+    passes: list[str] = []
+    tried: int = 0
+    undetected: list[str] = []
+
+
+class Proposal(Part, frozen=True, kw_only=True):
+    """A tolerance that the reference's own errors in a dtype bear out, how it is derived, and what it would pass."""
+
+    dtype: str
+    atol: float
+    rtol: float
+    derivation: str
     passes: list[str] = []
 
 
@@ -235,6 +251,7 @@ class Check(Part, frozen=True, kw_only=True):
     cases: list[CaseCheck] = []
     unseen: list[str] = []
     controls: list[Control] = []
+    proposals: list[Proposal] = []
 
 
 class Samples(Part, frozen=True, kw_only=True):

@@ -11,11 +11,6 @@ pytestmark = [pytest.mark.xdist_group("collect"), pytest.mark.usefixtures("share
 ONE_CASE = [{"M": 3, "N": 37, "dtype": "float32"}]
 
 
-@pytest.fixture(scope="module")
-def machine() -> Machine:
-    return Machine.here()
-
-
 @pytest.mark.parametrize("language", ["triton", "pallas"])
 def test_good_kernels_pass_where_they_are_interpreted(machine: Machine, language: str) -> None:
     need(*(("torch", "triton") if language == "triton" else ("jax",)))
