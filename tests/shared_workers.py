@@ -19,7 +19,7 @@ from kgrade.harness.run import Run
 from kgrade.harness.sandbox import Ended
 from kgrade.harness.standby import Standby
 from kgrade.harness.watchdog import Limits
-from kgrade.harness.workers import INSIDE, Worker
+from kgrade.harness.workers import INSIDE, Entry, Worker
 
 
 class Hosts:
@@ -31,7 +31,7 @@ class Hosts:
         self._starter = ThreadPoolExecutor(1)  # what a thread started behind the wall dies with that thread
 
     def workers(
-        self, run: Run, folder: str, method: Method, functions: dict[str, tuple[str, str]], *, precise: bool = False
+        self, run: Run, folder: str, method: Method, functions: dict[str, Entry], *, precise: bool = False
     ) -> Standby:
         """Stand in for `Run.workers`."""
         place = run.folder / folder

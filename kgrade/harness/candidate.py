@@ -57,7 +57,7 @@ class Candidate:
     def of(cls, run: Run) -> Candidate | None:
         """Return the candidate, imported; None when submissions of this task are not called as Python functions."""
         method = candidate_method(run.source.task)
-        return cls(run, method) if method is not None and run.source.task.interface == "function" else None
+        return cls(run, method) if method is not None and run.source.task.interface != "cuda" else None
 
     def _import(self) -> None:
         assert self.run.source.solution is not None
@@ -68,7 +68,7 @@ class Candidate:
             advice = "Name the function as the task's `entry` says."
             self.failure = Failure(kind="form", line=str(error), fault="submission", advice=advice)
             return
-        self.workers = self.run.workers("item", self.method, {CANDIDATE: place})
+        self.workers = self.run.workers("item", self.method, {CANDIDATE: (*place, self.run.source.calling)})
         try:
             self.workers.get()
             self.seconds = self.workers.import_seconds

@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from kgrade.harness.controls import Situation
-from kgrade.harness.drawing import NotDrawable, draw_arguments, rooms, upstream_gradients
+from kgrade.harness.drawing import NotDrawable, rooms, upstream_gradients
 from kgrade.harness.examination import Examination
 from kgrade.harness.losses import failure
 from kgrade.harness.oracle import Expected, Oracle, gradient_rooms
@@ -66,9 +66,11 @@ class Checking:
             return CaseCheck(case=case, status="not-run", required=required, reason=unsupported)
         seed = secrets.randbits(SEED_BITS)
         try:
-            arguments = draw_arguments(self.task, case, seed)
+            arguments = self.oracle.draw(case, seed)
         except NotDrawable as error:
             return CaseCheck(case=case, status="not-run", required=required, reason=str(error))
+        except Lost as lost:
+            return self._broken(case, required, seed, f"its inputs cannot be made: {lost.reason}", lost)
         try:
             expected = self.oracle.expected(case, arguments, seed)
         except Lost as lost:
@@ -104,7 +106,8 @@ class Checking:
             verdict = self.oracle.verdict(case, arguments, expected, returned.arrays)
         except Lost as lost:
             return self._broken(case, required, seed, f"the checker fails: {lost.reason}", lost)
-        touched = [name for name in returned.touched if name not in self.task.inplace]
+        free = expected.touched if self.task.interface == "gpumode" else self.task.inplace
+        touched = [name for name in returned.touched if name not in free]
         reasons = [f"inputs written: {', '.join(touched)}"] if touched else []
         if verdict.reason is not None:
             reasons.insert(0, verdict.reason)

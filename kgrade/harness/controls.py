@@ -11,7 +11,6 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from kgrade.harness.drawing import rooms
 from kgrade.harness.numerics.formats import float_format, numpy_dtype, round_to, widen
 from kgrade.harness.oracle import Expected, Oracle
 from kgrade.harness.workers import Argument, Array, Lost
@@ -47,10 +46,8 @@ class Situation:
         """Return the reference's outputs for other arguments, or None where it has none."""
         if self.task.backward:
             return None  # the gradients would need to be pulled anew; the other controls cover them
-        room = rooms(self.task, self.case, widest=True)
         try:
-            workers = self.oracle.workers.get()
-            return workers.call("reference", arguments, room, self.task.limits.run_s, widen=exact).arrays
+            return self.oracle.reference(self.case, arguments, exact=exact).arrays
         except Lost:
             return None
 
@@ -146,7 +143,7 @@ def _blanked(array: Array) -> Array:
 
 
 def _lower_precision(at: Situation) -> dict[str, Array] | None:
-    """The reference computes on operands of the next lower format (and in it, where frameworks can: bfloat16)."""
+    """The reference computes on operands of the next lower format, and in it where its framework can."""
     lower = LOWER.get(at.case.dtype)
     if lower is None:
         return None
@@ -154,7 +151,7 @@ def _lower_precision(at: Situation) -> dict[str, Array] | None:
     for each in at.arguments:
         if isinstance(each.value, np.ndarray) and each.value.dtype == numpy_dtype(at.case.dtype):
             values = round_to(widen(each.value), lower)
-            if lower.startswith("float8"):
+            if lower.startswith("float8") or at.task.interface != "function":
                 values = round_to(widen(values), at.case.dtype)
             narrow.append(Argument(each.name, values, each.layout))
         else:

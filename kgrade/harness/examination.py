@@ -30,7 +30,6 @@ class _Of:
     relative: float = 0.0
     excess: Excess = field(default_factory=lambda: dict.fromkeys(UNITS, 0.0))
     where: str = ""
-    smallest_mean: float = np.inf
     controls: dict[str, Excess] = field(default_factory=dict)
 
 
@@ -99,9 +98,6 @@ class Examination:
             if not seen.where or excess[UNITS[0]] > seen.excess[UNITS[0]]:
                 seen.where = at.case.name
             seen.excess = {units: max(seen.excess[units], excess[units]) for units in UNITS}
-            size = np.abs(widen(exact)[np.isfinite(widen(exact))])
-            if size.size and size.mean() > 0:
-                seen.smallest_mean = min(seen.smallest_mean, float(size.mean()))
 
 
 def _needs(got: Array, exact: Array, form: FloatFormat) -> tuple[float, Excess]:
@@ -138,7 +134,6 @@ def _proposal(dtype: str, seen: _Of) -> Proposal:
             if over
             else "nothing errs beyond that"
         )
-        + (f"; mean |expected| is at least {seen.smallest_mean:.2g}" if np.isfinite(seen.smallest_mean) else "")
     )
     passes = sorted(name for name, excess in seen.controls.items() if excess[units] <= atol)
     return Proposal(dtype=dtype, atol=atol, rtol=rtol, derivation=derivation, passes=passes)

@@ -16,9 +16,10 @@ import msgspec
 import numpy as np
 
 from kgrade.harness.check import CANDIDATE, SEED_BITS
-from kgrade.harness.drawing import NotDrawable, draw_arguments, rooms
+from kgrade.harness.drawing import NotDrawable, rooms
+from kgrade.harness.foreign import called
 from kgrade.harness.numerics.formats import numpy_dtype
-from kgrade.harness.oracle import Expected, Oracle, place
+from kgrade.harness.oracle import Expected, Oracle
 from kgrade.harness.progress import Watch
 from kgrade.harness.standby import Standby
 from kgrade.harness.timing.statistics import speedup, summarise
@@ -148,7 +149,7 @@ class Measuring:
         assert self.task.benchmark is not None
         for name, where in self.task.benchmark.baselines.items():
             try:
-                self.oracle.workers.add(name, place(where), self.task.limits.build_s)
+                self.oracle.workers.add(name, called(self.task, where), self.task.limits.build_s)
             except Lost as lost:
                 broken[name] = lost.reason
         return broken
@@ -162,8 +163,8 @@ class Measuring:
             return _without(head, f"not run: too large for an interpreter ({size})"), None
         seed = secrets.randbits(SEED_BITS)
         try:
-            arguments = draw_arguments(self.task, case, seed)
-        except NotDrawable as error:
+            arguments = self.oracle.draw(case, seed)
+        except (NotDrawable, Lost) as error:
             return _without(head, f"not run: {error}"), None
         assert self.task.benchmark is not None
         sides = [Side(CANDIDATE, self.candidates)]

@@ -8,7 +8,7 @@ from __future__ import annotations
 import contextlib
 import math
 import signal
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -22,6 +22,8 @@ from kgrade.harness.sandbox import Bind, Ended, Interpreter, Shut, Wall, start
 from kgrade.harness.watchdog import Limits
 
 Array = npt.NDArray[Any]
+Form = dict[str, Any]
+Entry = tuple[str, str] | tuple[str, str, str]  # file, attribute and, unless it is a plain function, its kind
 PACKAGE = Path(__file__).parent / "worker"
 INSIDE = Path("/kgrade")
 ALIGNMENT = 256
@@ -41,11 +43,22 @@ _BOOT = "import sys; sys.path.insert(0, sys.argv.pop(2)); from worker.main impor
 
 @dataclass(frozen=True)
 class Argument:
-    """One argument of a call: an array in its own dtype with its layout in memory, or a plain number."""
+    """One argument of a call: an array in its own dtype with its layout in memory, a plain number, or a form.
+
+    A form (see `worker/trees.py`) is JSON that says how a foreign interface puts its arguments together.
+    """
 
     name: str
-    value: Array | int | float | bool
+    value: Array | int | float | bool | Form
     layout: str = "contiguous"
+
+
+@dataclass(frozen=True)
+class Made:
+    """Arrays that a task's own code made, and the form that they fill."""
+
+    arrays: dict[str, Array]
+    form: Form
 
 
 @dataclass(frozen=True)
@@ -142,9 +155,9 @@ class Worker:
         """Return the path of `file`, relative to the worker's folder, as the worker sees it."""
         return str((INSIDE / "queue" if self.wall.moves_paths else self.folder) / file)
 
-    def load(self, functions: dict[str, tuple[str, str]], within_s: float) -> float:
-        """Import functions, given as name: (file, attribute); return the seconds it took."""
-        placed = {name: [self.place(file), attribute] for name, (file, attribute) in functions.items()}
+    def load(self, functions: Mapping[str, Entry], within_s: float) -> float:
+        """Import functions by name; return the seconds it took."""
+        placed = {name: [self.place(file), *how] for name, (file, *how) in functions.items()}
         return _seconds(self._ask("import", within_s, functions=placed))
 
     def call(
@@ -178,14 +191,41 @@ class Worker:
         named = touched if isinstance(touched, list) else []
         return Returned(arrays, [each.name for each in arguments if each.name in named], _seconds(answer))
 
+    def make(self, function: str, name: str, room: int, within_s: float, **details: Any) -> Made:
+        """Let the task's own code make arrays, named after `name`; together they may take `room` bytes."""
+        with contextlib.closing(Memory.holding([])) as nothing, contextlib.closing(Memory.empty(room)) as received:
+            memory = [nothing, received]
+            answer = self._ask("make", within_s, memory, function=function, name=name, room=room, details=details)
+            try:
+                arrays = {}
+                for entry in answer["made"]:
+                    dtype, shape = _dtype(str(entry["dtype"])), _shape(entry["shape"])
+                    raw = received.read(int(entry["offset"]), math.prod(shape) * dtype.itemsize)
+                    arrays[_text(entry["name"])[:200]] = np.frombuffer(raw, dtype).reshape(shape)
+                form = answer["form"]
+            except (Broken, TypeError, ValueError, KeyError, OverflowError) as error:
+                raise Lost("form", f"what {function} made cannot be read: {error}", str(error), alive=True) from None
+        if not isinstance(form, dict):
+            raise Lost("form", f"what {function} made has no form", "", alive=True)
+        return Made(arrays, form)
+
     def judge(
-        self, function: str, groups: tuple[Sequence[Argument], Sequence[Argument], Sequence[Argument]], within_s: float
+        self,
+        function: str,
+        groups: tuple[Sequence[Argument], Sequence[Argument], Sequence[Argument]],
+        within_s: float,
+        *,
+        native: bool = False,
     ) -> tuple[bool, str]:
-        """Run the task's checker on (inputs, outputs, reference); return whether it passes, and what it says."""
+        """Run the task's checker on (inputs, outputs, reference); return whether it passes, and what it says.
+
+        It gets numpy arrays, or with `native` those of the worker's framework.
+        """
         memory, *specs = _packed(*groups)
         with contextlib.closing(memory):
             names = ("inputs", "outputs", "reference")
-            answer = self._ask("judge", within_s, [memory], function=function, **dict(zip(names, specs, strict=True)))
+            described = dict(zip(names, specs, strict=True))
+            answer = self._ask("judge", within_s, [memory], function=function, native=native, **described)
         return answer.get("passed") is True, _text(answer.get("message", ""))[:2000]
 
     def hold(self, arguments: Sequence[Argument], sets: int, within_s: float) -> None:
@@ -329,9 +369,7 @@ def _unpacked(described: Any, places: dict[str, tuple[int, int]], received: Memo
     for entry in entries:
         offset, room = places[entry["name"]]
         dtype = _dtype(str(entry["dtype"]))
-        shape = tuple(entry["shape"])
-        if not all(isinstance(size, int) and size >= 0 for size in shape):
-            raise ValueError(f"a size that is no whole number in {str(shape)[:80]}")
+        shape = _shape(entry["shape"])
         count = math.prod(shape) * dtype.itemsize
         if count > room or entry.get("written") is not True:
             raise ValueError(
@@ -339,6 +377,13 @@ def _unpacked(described: Any, places: dict[str, tuple[int, int]], received: Memo
             )
         arrays[entry["name"]] = np.frombuffer(received.read(offset, count), dtype).reshape(shape)
     return arrays
+
+
+def _shape(sizes: Any) -> tuple[int, ...]:
+    shape = tuple(sizes)
+    if not all(isinstance(size, int) and size >= 0 for size in shape):
+        raise ValueError(f"a size that is no whole number in {str(shape)[:80]}")
+    return shape
 
 
 def _dtype(name: str) -> np.dtype[Any]:

@@ -6,7 +6,10 @@ import time
 from typing import Any, Callable, Dict, List
 
 from .interfaces.function import WrongForm, outputs
+from .trees import taken_apart
 from .wire import Request
+
+ALIGNMENT = 256
 
 
 class Caller:
@@ -70,6 +73,19 @@ class Caller:
                 {"name": spec["name"], "dtype": dtype, "shape": shape, "strides": strides, "written": fits}
             )
         return described
+
+    def make(self, request: Request, maker: Callable[..., Any]) -> Dict[str, Any]:
+        """Call `maker`; write the arrays that it made one after the other, and describe them and the form they fill."""
+        form, made = taken_apart(maker(**request.message["details"]), request.message["name"])
+        described, offset = [], 0
+        for name, value in made:
+            dtype, shape, _, raw = self.arrays.unload(value)
+            if request.outputs is None or offset + len(raw) > request.message["room"]:
+                raise WrongForm("the inputs take more than {} bytes".format(request.message["room"]))
+            request.outputs[offset : offset + len(raw)] = raw
+            described.append({"name": name, "dtype": dtype, "shape": shape, "offset": offset})
+            offset += -(-len(raw) // ALIGNMENT) * ALIGNMENT
+        return {"made": described, "form": form}
 
     def _touched(self, request: Request, inputs: Dict[str, Any]) -> List[str]:
         """Name the inputs whose bytes are no longer those that came in."""

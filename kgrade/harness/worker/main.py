@@ -7,6 +7,7 @@ import time
 import traceback
 from typing import Any, Callable, Dict, List
 
+from . import interfaces
 from .arrays import FRAMEWORKS, NumpyArrays
 from .calls import Caller
 from .clocks import repeat
@@ -51,10 +52,10 @@ class Worker:
         return {"versions": versions}
 
     def do_import(self, request: Request) -> Dict[str, Any]:
-        """Import the named functions; `functions` maps a name to [file, function]."""
+        """Import the named functions; `functions` maps a name to [file, function] or [file, function, kind]."""
         begin = time.perf_counter()
-        for name, (file, attribute) in request.message["functions"].items():
-            self.functions[name] = function.load(file, attribute)
+        for name, place in request.message["functions"].items():
+            self.functions[name] = interfaces.load(*place)
         return {"seconds": time.perf_counter() - begin}
 
     def do_call(self, request: Request) -> Dict[str, Any]:
@@ -62,8 +63,13 @@ class Worker:
         return self.caller.call(request, self.functions[request.message["function"]])
 
     def do_judge(self, request: Request) -> Dict[str, Any]:
-        """Run the task's checker."""
-        return Caller(NumpyArrays()).judge(request, self.functions[request.message["function"]])
+        """Run the task's checker, on arrays of the framework where it asks for them."""
+        caller = self.caller if request.message["native"] else Caller(NumpyArrays())
+        return caller.judge(request, self.functions[request.message["function"]])
+
+    def do_make(self, request: Request) -> Dict[str, Any]:
+        """Let the task's own code make inputs."""
+        return self.caller.make(request, self.functions[request.message["function"]])
 
     def do_hold(self, request: Request) -> Dict[str, Any]:
         """Make as many fresh sets of inputs as the timed calls to come will use."""
