@@ -5,14 +5,14 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
-from kgrade.harness.check import CANDIDATE, Checking, candidate_call
+from kgrade.harness.check import CANDIDATE, PREPARE, Checking, candidate_call
 from kgrade.harness.losses import failure
 from kgrade.harness.measure import Measuring
 from kgrade.harness.methods import INTERPRETED, Method, candidate_method, why_not_run
 from kgrade.harness.oracle import Oracle
 from kgrade.harness.run import Run
 from kgrade.harness.standby import Standby
-from kgrade.harness.workers import Lost
+from kgrade.harness.workers import Entry, Lost
 from kgrade.records.evidence import Build, BuildTarget, Check, Failure, Timing
 
 
@@ -64,11 +64,14 @@ class Candidate:
         self.run.watch.step("build", 0, 1, "import")
         try:
             place = find_entry(self.task.entry, self.run.source.solution)
+            functions: dict[str, Entry] = {CANDIDATE: (*place, self.run.source.calling)}
+            if self.task.prepare is not None:
+                functions[PREPARE] = find_entry(self.task.prepare, self.run.source.solution)
         except Unfound as error:
             advice = "Name the function as the task's `entry` says."
             self.failure = Failure(kind="form", line=str(error), fault="submission", advice=advice)
             return
-        self.workers = self.run.workers("item", self.method, {CANDIDATE: (*place, self.run.source.calling)})
+        self.workers = self.run.workers("item", self.method, functions)
         try:
             self.workers.get()
             self.seconds = self.workers.import_seconds

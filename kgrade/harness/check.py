@@ -20,6 +20,7 @@ from kgrade.records.task import Task
 
 SEED_BITS = 62  # JSON readers keep whole numbers up to 2**63 - 1
 CANDIDATE = "candidate"
+PREPARE = "prepare"
 Call = Callable[[Case, Sequence[Argument], int], Returned]
 
 
@@ -53,7 +54,7 @@ class Checking:
             reason=reason,
             method=self.method,
             cases=checked,
-            unseen=list(self.unseen),
+            unseen=[*self.unseen, *sorted(self.oracle.narrowed)],
             controls=examined.controls() if examined is not None else [],
             proposals=examined.proposals() if examined is not None and self.task.checker is None else [],
         )
@@ -134,8 +135,6 @@ class Checking:
         )
 
     def _unsupported(self, case: Case) -> str | None:
-        if self.task.stochastic is not None:
-            return "random outputs are not judged yet"
         if case.layout != "contiguous" and self.task.language == "pallas":
             return "JAX arrays have no strides, so they have no layouts"
         return None

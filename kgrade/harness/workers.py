@@ -228,11 +228,15 @@ class Worker:
             answer = self._ask("judge", within_s, [memory], function=function, native=native, **described)
         return answer.get("passed") is True, _text(answer.get("message", ""))[:2000]
 
-    def hold(self, arguments: Sequence[Argument], sets: int, within_s: float) -> None:
-        """Let the worker make `sets` fresh sets of inputs for the timed calls to come."""
+    def hold(self, arguments: Sequence[Argument], sets: int, within_s: float) -> float:
+        """Let the worker make `sets` fresh sets of inputs for the timed calls to come.
+
+        Returns its own claim of the microseconds that preparing one set took.
+        """
         memory, specs = _packed(arguments)
         with contextlib.closing(memory):
-            self._ask("hold", within_s, [memory], inputs=specs, sets=sets)
+            claimed = self._ask("hold", within_s, [memory], inputs=specs, sets=sets).get("prepare_us")
+        return float(claimed) if isinstance(claimed, float) and 0 <= claimed < math.inf else 0.0
 
     def repeat(self, function: str, within_s: float) -> list[float]:
         """Call `function` on every set held; return the worker's own claim of microseconds per call."""

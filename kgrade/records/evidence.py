@@ -125,7 +125,10 @@ class Spread(Part, frozen=True, kw_only=True):
 
 
 class Element(Part, frozen=True, kw_only=True):
-    """One element that is wrong, or the most wrong: where it is and what stands there."""
+    """One element that is wrong, or the most wrong: where it is and what stands there.
+
+    `steps` counts the values of the format from the expected value, rounded to it, to the one that stands there.
+    """
 
     index: list[int]
     got: Number
@@ -133,6 +136,7 @@ class Element(Part, frozen=True, kw_only=True):
     absolute: Number
     relative: Number
     ulp: Number
+    steps: int | None = None
 
 
 class Magnitude(Part, frozen=True, kw_only=True):
@@ -154,7 +158,9 @@ class Figures(Part, frozen=True, kw_only=True):
     """Errors of one output against the float64 oracle. Counts are elements; NaN and Inf are counted apart.
 
     `nonfinite_wrong` counts places where NaN or Inf stands on one side only, or with the other sign;
-    `histogram[k]` counts finite elements whose ULP error lies in [2**(k-1), 2**k), `histogram[0]` those under 1.
+    `steps` is the largest integer distance: how many values of the format lie from the expected value, rounded to
+    it, to the result (None where nothing was compared). `histogram[k]` counts finite elements whose ULP error lies in
+    [2**(k-1), 2**k), `histogram[0]` those under 1.
     """
 
     elements: int
@@ -167,6 +173,7 @@ class Figures(Part, frozen=True, kw_only=True):
     absolute: Spread
     relative: Spread
     ulp: Spread
+    steps: int | None = None
     histogram: list[int] = []
 
 

@@ -3,13 +3,23 @@
 from __future__ import annotations
 
 import time
-from typing import Any, Callable, Dict, List
+from typing import Any, Callable, Dict, List, Optional
 
 from .interfaces.function import WrongForm, outputs
 from .trees import taken_apart
 from .wire import Request
 
 ALIGNMENT = 256
+
+
+def prepared(prepare: Optional[Callable[..., Any]], inputs: Dict[str, Any]) -> None:
+    """Let `prepare` see the inputs; the dict that it returns is given to the call too."""
+    made = prepare(**inputs) if prepare is not None else None
+    if made is None:
+        return
+    if not isinstance(made, dict):
+        raise WrongForm("prepare returned {!r:.80}; expected a dict of further arguments, or None".format(made))
+    inputs.update(made)
 
 
 class Caller:
@@ -31,9 +41,12 @@ class Caller:
             made[spec["name"]] = self.arrays.widen(array) if request.message.get("widen") else array
         return made
 
-    def call(self, request: Request, function: Callable[..., Any]) -> Dict[str, Any]:
+    def call(
+        self, request: Request, function: Callable[..., Any], prepare: Optional[Callable[..., Any]] = None
+    ) -> Dict[str, Any]:
         """Call `function` once; write its outputs to the shared memory; say which inputs it changed."""
         inputs = self.inputs(request)
+        prepared(prepare, inputs)
         names = [spec["name"] for spec in request.message["outputs"]]
         begin = time.perf_counter()
         if request.message.get("gradients"):

@@ -9,10 +9,12 @@ from typing import Any, Callable, Dict, List
 
 from . import interfaces
 from .arrays import FRAMEWORKS, NumpyArrays
-from .calls import Caller
+from .calls import Caller, prepared
 from .clocks import repeat
 from .interfaces import function
 from .wire import Line, Request, shortened
+
+PREPARE = "prepare"  # a function of this name is called before each call that is checked or timed
 
 
 class Worker:
@@ -60,7 +62,7 @@ class Worker:
 
     def do_call(self, request: Request) -> Dict[str, Any]:
         """Call one function once."""
-        return self.caller.call(request, self.functions[request.message["function"]])
+        return self.caller.call(request, self.functions[request.message["function"]], self.functions.get(PREPARE))
 
     def do_judge(self, request: Request) -> Dict[str, Any]:
         """Run the task's checker, on arrays of the framework where it asks for them."""
@@ -72,9 +74,12 @@ class Worker:
         return self.caller.make(request, self.functions[request.message["function"]])
 
     def do_hold(self, request: Request) -> Dict[str, Any]:
-        """Make as many fresh sets of inputs as the timed calls to come will use."""
+        """Make as many fresh sets of inputs as the timed calls to come will use, and prepare each."""
         self.held = [self.caller.inputs(request) for _ in range(request.message["sets"])]
-        return {}
+        begin = time.perf_counter_ns()
+        for inputs in self.held:
+            prepared(self.functions.get(PREPARE), inputs)
+        return {"prepare_us": (time.perf_counter_ns() - begin) / 1000.0 / max(len(self.held), 1)}
 
     def do_repeat(self, request: Request) -> Dict[str, Any]:
         """Call one function on every set of inputs that is held."""
