@@ -20,7 +20,7 @@ from kgrade.harness.run import Run
 from kgrade.harness.sandbox import Ended
 from kgrade.harness.standby import Standby
 from kgrade.harness.watchdog import Limits
-from kgrade.harness.workers import INSIDE, Worker
+from kgrade.harness.workers import INSIDE, Entry, Worker
 
 
 class Hosts:
@@ -28,22 +28,32 @@ class Hosts:
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
-        self._living: dict[tuple[str, str | None, bool], Worker] = {}
-        self._starter = ThreadPoolExecutor(1)  # a walled process dies with the thread that started it
+        self._living: dict[tuple[str, str | None, bool, bool], Worker] = {}
+        self._starter = ThreadPoolExecutor(1)  # what a thread started behind the wall dies with that thread
 
     def workers(
-        self, run: Run, folder: str, method: Method, functions: dict[str, tuple[str, str]], *, precise: bool = False
+        self, run: Run, folder: str, method: Method, functions: dict[str, Entry], *, precise: bool = False
     ) -> Standby:
         """Stand in for `Run.workers`."""
         place = run.folder / folder
         wall, interpreter = run.machine.wall, run.machine.interpreter
-        guest = Guest(wall, interpreter, place, method.framework, method.stand_in, Limits(), precise, host=self)
+        guest = Guest(
+            wall,
+            interpreter,
+            place,
+            method.framework,
+            method.stand_in,
+            Limits(),
+            precise,
+            host=self,
+            prepares="prepare" in functions,
+        )
         guest.watched = folder == "item"
         return Standby(guest, functions, run.source.task.limits.build_s)
 
-    def living(self, guest: Worker) -> Worker:
+    def living(self, guest: Guest) -> Worker:
         """Return a running process fit for `guest`."""
-        kind = (guest.framework, guest.stand_in, guest.precise)
+        kind = (guest.framework, guest.stand_in, guest.precise, guest.prepares)
         host = self._living.get(kind)
         if host is None or not host.alive:
             host = Worker(guest.wall, guest.interpreter, self.folder, *kind[:2], Limits(cpu_s=3600), kind[2])
@@ -63,6 +73,7 @@ class Guest(Worker):
     """A worker of one item, in a process that was there before and goes on afterwards; what it prints is not kept."""
 
     host: Hosts | None = None
+    prepares: bool = False
 
     def another(self) -> Worker:
         """Return a worker like this one that has not been started."""
@@ -78,6 +89,7 @@ class Guest(Worker):
             made.watched,
             made.device,
             host=self.host,
+            prepares=self.prepares,
         )
 
     def start(self) -> None:

@@ -96,10 +96,14 @@ def _timed(evidence: Evidence) -> bool:
 
 
 def _passes_zeros(evidence: Evidence) -> str | None:
-    weak = next((control for control in evidence.stages.check.controls if control.passes), None)
-    if weak is None:
+    controls = evidence.stages.check.controls
+    zeros = next((control for control in controls if control.name == "zeros" and control.passes), None)
+    if zeros is not None:
+        return f"zeros pass at the task's tolerance in {len(zeros.passes)} required cases, first {zeros.passes[0]}"
+    unseen = next((control for control in controls if control.undetected), None)
+    if unseen is None:
         return None
-    return f"{weak.name} pass at the task's tolerance in {len(weak.passes)} required cases, first {weak.passes[0]}"
+    return f"no required case in {', '.join(unseen.undetected)} tells this from a right kernel: {unseen.name}"
 
 
 def _reference_wrong(evidence: Evidence) -> str | None:

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 
 from kgrade.harness.ahead import Ahead
 from kgrade.harness.build.targets import architecture
-from kgrade.harness.check import CANDIDATE, Checking, candidate_call
+from kgrade.harness.check import CANDIDATE, PREPARE, Checking, candidate_call
 from kgrade.harness.dynamic import examine, unexamined
 from kgrade.harness.losses import failure
 from kgrade.harness.measure import Measuring
@@ -16,7 +16,7 @@ from kgrade.harness.oracle import Oracle
 from kgrade.harness.run import Run
 from kgrade.harness.standby import Standby
 from kgrade.harness.traced import Traced
-from kgrade.harness.workers import Lost
+from kgrade.harness.workers import Entry, Lost
 from kgrade.records.evidence import Build, BuildTarget, Check, Failure, Integrity, StageStatus, Timing
 
 
@@ -64,19 +64,22 @@ class Candidate:
     def of(cls, run: Run) -> Candidate | None:
         """Return the candidate, imported; None when submissions of this task are not called as Python functions."""
         method = candidate_method(run.source.task)
-        return cls(run, method) if method is not None and run.source.task.interface == "function" else None
+        return cls(run, method) if method is not None and run.source.task.interface != "cuda" else None
 
     def _import(self) -> None:
         assert self.run.source.solution is not None
         self.run.watch.step("build", 0, 1, "import")
         try:
             place = find_entry(self.task.entry, self.run.source.solution)
+            functions: dict[str, Entry] = {CANDIDATE: (*place, self.run.source.calling)}
+            if self.task.prepare is not None:
+                functions[PREPARE] = find_entry(self.task.prepare, self.run.source.solution)
         except Unfound as error:
             advice = "Name the function as the task's `entry` says."
             self.failure = Failure(kind="form", line=str(error), fault="submission", advice=advice)
             return
         facts = self.arch.facts if self.arch and self.ahead else None
-        self.workers = self.run.workers("item", self.method, {CANDIDATE: place}, device=facts)
+        self.workers = self.run.workers("item", self.method, functions, device=facts)
         try:
             self.workers.get()
             self.seconds = self.workers.import_seconds
@@ -121,10 +124,21 @@ class Candidate:
 
     def integrity(self, oracle: Oracle, found: Integrity, checked: StageStatus | None) -> Integrity:
         """Return the integrity stage: `found`, which was read from the source, with what the tests show."""
-        reason = why_not_run(self.task, self.run.target) or self._not_imported()
+        reason = why_not_run(self.task, self.run.target) or self._not_imported() or self._not_examined()
         if reason is not None or self.workers is None:
             return unexamined(found, reason or "it has no worker")
         return examine(self.run, found, oracle, self.workers, self.method.framework, checked)
+
+    def _not_examined(self) -> str | None:
+        """Say why the tests that run a submission do not understand this task; None where they do."""
+        task = self.task
+        if task.interface != "function":
+            return f"the interface {task.interface} is not examined by running it"
+        if task.prepare is not None or task.stochastic is not None:
+            return "a task with prepare or random outputs is not examined by running it"
+        if any(spec.generator is not None for spec in task.inputs.values()):
+            return "a task whose own code makes its inputs is not examined by running it"
+        return None
 
     def _not_imported(self) -> str | None:
         return f"it cannot be imported: {self.failure.line}" if self.failure is not None else None

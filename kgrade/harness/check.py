@@ -5,23 +5,24 @@ from __future__ import annotations
 import secrets
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import msgspec
-import numpy as np
 
-from kgrade.harness.drawing import NotDrawable, draw_arguments, rooms, upstream_gradients
+from kgrade.harness.controls import Situation
+from kgrade.harness.drawing import NotDrawable, rooms, upstream_gradients
+from kgrade.harness.examination import Examination
 from kgrade.harness.losses import failure
-from kgrade.harness.numerics.formats import numpy_dtype
 from kgrade.harness.oracle import Expected, Oracle, gradient_rooms
 from kgrade.harness.progress import Watch
 from kgrade.harness.standby import Standby
-from kgrade.harness.workers import Argument, Array, Lost, Returned
-from kgrade.records.evidence import Case, CaseCheck, Check, Control, StageStatus
+from kgrade.harness.workers import Argument, Lost, Returned
+from kgrade.records.evidence import Case, CaseCheck, Check, StageStatus
 from kgrade.records.task import Task
 
 SEED_BITS = 62  # JSON readers keep whole numbers up to 2**63 - 1
 CANDIDATE = "candidate"
+PREPARE = "prepare"
 Call = Callable[[Case, Sequence[Argument], int], Returned]
 
 
@@ -29,7 +30,7 @@ Call = Callable[[Case, Sequence[Argument], int], Returned]
 class Checking:
     """What a check needs: the oracle, a way to call what is checked, and how it was run.
 
-    `control` is a candidate that ought to fail; `weak` names the cases at which the task's tolerance lets it pass.
+    With an `examination` the task itself is under review, and known-wrong kernels are tried at every required case.
     `in_another_order` calls it with its threads scheduled otherwise: that must pass as well.
     """
 
@@ -38,9 +39,8 @@ class Checking:
     call: Call
     method: str
     unseen: Sequence[str] = ()
-    control: Call | None = None
+    examination: Examination | None = None
     in_another_order: Call | None = None
-    weak: list[str] = field(default_factory=list)
 
     def run(self, watch: Watch) -> Check:
         """Check every case; only required ones can fail the stage."""
@@ -50,16 +50,17 @@ class Checking:
             watch.step("check", index, len(cases), case.name)
             checked.append(self.case(case))
         status, reason = _stage(checked)
-        if self.weak and status == "passed":
-            status, reason = "flagged", f"zeros pass at the task's tolerance in {len(self.weak)} cases: {self.weak[0]}"
-        controls = [Control(name="zeros", passes=self.weak)] if self.control is not None else []
+        examined = self.examination
+        if examined is not None and status == "passed" and (weakness := examined.complaint()) is not None:
+            status, reason = "flagged", weakness
         return Check(
             status=status,
             reason=reason,
             method=self.method,
             cases=checked,
-            unseen=list(self.unseen),
-            controls=controls,
+            unseen=[*self.unseen, *sorted(self.oracle.narrowed)],
+            controls=examined.controls() if examined is not None else [],
+            proposals=examined.proposals() if examined is not None and self.task.checker is None else [],
         )
 
     def case(self, case: Case) -> CaseCheck:
@@ -70,14 +71,17 @@ class Checking:
             return CaseCheck(case=case, status="not-run", required=required, reason=unsupported)
         seed = secrets.randbits(SEED_BITS)
         try:
-            arguments = draw_arguments(self.task, case, seed)
+            arguments = self.oracle.draw(case, seed)
         except NotDrawable as error:
             return CaseCheck(case=case, status="not-run", required=required, reason=str(error))
+        except Lost as lost:
+            return self._broken(case, required, seed, f"its inputs cannot be made: {lost.reason}", lost)
         try:
             expected = self.oracle.expected(case, arguments, seed)
         except Lost as lost:
             return self._broken(case, required, seed, f"the reference fails: {lost.reason}", lost)
-        self._test_tolerance(case, arguments, expected, seed)
+        if self.examination is not None and required:
+            self.examination.case(Situation(self.task, self.oracle, case, arguments, expected))
         begin = time.monotonic()
         try:
             returned = self.call(case, arguments, seed)
@@ -110,13 +114,6 @@ class Checking:
         reason = f"it passes with its threads in order, and in another order not: {other.reason}"
         return msgspec.structs.replace(other, reason=reason)
 
-    def _test_tolerance(self, case: Case, arguments: Sequence[Argument], expected: Expected, seed: int) -> None:
-        if self.control is None or not any(array.astype(np.float64).any() for array in expected.arrays.values()):
-            return
-        passed = self.oracle.verdict(case, arguments, expected, self.control(case, arguments, seed).arrays)
-        if passed.reason is None and self.task.required(case):
-            self.weak.append(case.name)
-
     def _compared(
         self,
         case: Case,
@@ -131,7 +128,8 @@ class Checking:
             verdict = self.oracle.verdict(case, arguments, expected, returned.arrays)
         except Lost as lost:
             return self._broken(case, required, seed, f"the checker fails: {lost.reason}", lost)
-        touched = [name for name in returned.touched if name not in self.task.inplace]
+        free = expected.touched if self.task.interface == "gpumode" else self.task.inplace
+        touched = [name for name in returned.touched if name not in free]
         reasons = [f"inputs written: {', '.join(touched)}"] if touched else []
         if verdict.reason is not None:
             reasons.insert(0, verdict.reason)
@@ -158,8 +156,6 @@ class Checking:
         )
 
     def _unsupported(self, case: Case) -> str | None:
-        if self.task.stochastic is not None:
-            return "random outputs are not judged yet"
         if case.layout != "contiguous" and self.task.language == "pallas":
             return "JAX arrays have no strides, so they have no layouts"
         if case.layout not in ("contiguous", "offset") and self.task.interface == "cuda":
@@ -194,22 +190,6 @@ def reference_call(task: Task, workers: Standby) -> Call:
     """Return what calls the task's own reference in the case's dtype: the candidate when a task is reviewed."""
 
     return _call("reference", task, workers)
-
-
-def zeros_call(task: Task) -> Call:
-    """Return a control: a candidate that returns zeros. A tolerance which lets it pass is too weak."""
-
-    def call(case: Case, arguments: Sequence[Argument], seed: int) -> Returned:
-        zeros: dict[str, Array] = {
-            name: np.zeros(task.output_shape(name, case), numpy_dtype(task.dtype(spec, case)))
-            for name, spec in task.outputs.items()
-        }
-        for argument in arguments:
-            if argument.name in task.backward:
-                zeros[f"grad {argument.name}"] = np.zeros_like(argument.value)
-        return Returned(zeros, [], 0.0)
-
-    return call
 
 
 def _stage(cases: Sequence[CaseCheck]) -> tuple[StageStatus, str | None]:

@@ -14,10 +14,12 @@ import msgspec
 import kgrade
 from kgrade.harness import integrity
 from kgrade.harness.candidate import Candidate
-from kgrade.harness.check import Checking, reference_call, zeros_call
+from kgrade.harness.check import Checking, reference_call
 from kgrade.harness.compiled import compile_solution
 from kgrade.harness.dynamic import unexamined
 from kgrade.harness.emulated import EmulatedCandidate
+from kgrade.harness.examination import Examination
+from kgrade.harness.foreign import Malformed, opened, oracle_functions
 from kgrade.harness.machine import environment
 from kgrade.harness.methods import INTERPRETED, oracle_method, why_not_run
 from kgrade.harness.oracle import Oracle
@@ -32,6 +34,7 @@ from kgrade.records.evidence import (
     Integrity,
     Stage,
     Stages,
+    StageStatus,
     Timing,
     Tool,
 )
@@ -54,8 +57,13 @@ def collect(
     """
     with tempfile.TemporaryDirectory(prefix="kgrade-collect-") as folder:
         run = Run(source, target, machine or Machine.here(), Path(folder), Watch(on_progress, cancel))
-        run.write_files()
-        found = _submission(run, stages) if source.solution is not None else _review(run, stages)
+        try:
+            run.source = opened(source)
+        except Malformed as why:
+            found = _malformed(why, stages)
+        else:
+            run.write_files()
+            found = _submission(run, stages) if source.solution is not None else _review(run, stages)
         for name in ("sanitize", "profile"):
             if name in stages:
                 found = msgspec.structs.replace(found, **{name: Stage(status="not-run", reason=NOT_BUILT)})
@@ -78,9 +86,9 @@ def _submission(run: Run, wanted: Collection[str]) -> Stages:
         candidate = EmulatedCandidate.of(run) or Candidate.of(run)
         if candidate is None:
             return _compiled(run, wanted)
-        oracles = run.workers("task", oracle_method(task), Oracle.functions(task), precise=True)
+        oracles = run.workers("task", oracle_method(task), oracle_functions(task), precise=True)
         ending.callback(run.close, "oracle", oracles)
-        oracle = Oracle(task, oracles)
+        oracle = Oracle(run.source, oracles)
         if candidate.workers is not None:
             ending.callback(run.close, "kernel", candidate.workers)
         if "build" in wanted:
@@ -97,7 +105,7 @@ def _submission(run: Run, wanted: Collection[str]) -> Stages:
 
 
 def _review(run: Run, wanted: Collection[str]) -> Stages:
-    """Examine the task itself: build its start, check its reference against the oracle, and zeros as a control."""
+    """Examine the task itself: build its start, check its reference, and see what its tolerance would let pass."""
     task = run.source.task
     found: dict[str, Build | Check | Timing | Integrity] = {
         name: kind(status="not-run", reason=REVIEW)
@@ -108,14 +116,30 @@ def _review(run: Run, wanted: Collection[str]) -> Stages:
         found["build"] = build_start(run)
     if "check" in wanted:
         method = oracle_method(task)
-        oracles = run.workers("task", method, Oracle.functions(task), precise=True)
+        oracles = run.workers("task", method, oracle_functions(task), precise=True)
         try:
-            oracle = Oracle(task, oracles)
+            oracle = Oracle(run.source, oracles)
             text = f"the reference in each case's dtype against itself in float64, {method.text}"
-            checking = Checking(task, oracle, reference_call(task, oracles), text, control=zeros_call(task))
+            checking = Checking(task, oracle, reference_call(task, oracles), text, examination=Examination())
             found["check"] = _of_reference(checking.run(run.watch))
         finally:
             run.close("oracle", oracles)
+    return Stages(**found)  # type: ignore[arg-type]
+
+
+def _malformed(why: Malformed, wanted: Collection[str]) -> Stages:
+    """Return the stages of an item whose foreign files cannot be opened: nothing of it is run."""
+    reason = f"{'task fault: ' if why.fault == 'task' else ''}{why}"
+    status: StageStatus = "error" if why.fault == "task" else "failed"
+    found: dict[str, Build | Check | Timing | Integrity] = {}
+    if "integrity" in wanted:
+        found["integrity"] = Integrity(status="not-run", reason=reason)
+    if "build" in wanted:
+        found["build"] = Build(status=status, reason=reason)
+    if "check" in wanted:
+        found["check"] = Check(status="error" if why.fault == "task" else "not-run", reason=reason)
+    if "time" in wanted:
+        found["time"] = Timing(status="not-run", reason=reason)
     return Stages(**found)  # type: ignore[arg-type]
 
 

@@ -15,9 +15,10 @@ import msgspec
 import numpy as np
 
 from kgrade.harness.check import CANDIDATE, SEED_BITS
-from kgrade.harness.drawing import NotDrawable, draw_arguments, rooms
+from kgrade.harness.drawing import NotDrawable, rooms
+from kgrade.harness.foreign import called
 from kgrade.harness.numerics.formats import numpy_dtype
-from kgrade.harness.oracle import Expected, Oracle, place
+from kgrade.harness.oracle import Expected, Oracle
 from kgrade.harness.progress import Watch
 from kgrade.harness.standby import Standby
 from kgrade.harness.timing.sides import CASE_BOX_S, LARGEST_BYTES, ON_DEVICE, ON_INTERPRETER, SAMPLE_US, Side
@@ -99,7 +100,7 @@ class Measuring:
         broken = {}
         for name, where in self._names.items():
             try:
-                self._baselines.add(name, place(where), self.task.limits.build_s)
+                self._baselines.add(name, called(self.task, where), self.task.limits.build_s)
             except Lost as lost:
                 broken[name] = lost.reason
         return broken
@@ -122,8 +123,8 @@ class Measuring:
             return
         seed = secrets.randbits(SEED_BITS)
         try:
-            arguments = draw_arguments(self.task, turn.case, seed)
-        except NotDrawable as error:
+            arguments = self.oracle.draw(turn.case, seed)
+        except (NotDrawable, Lost) as error:
             turn.given_up = f"not run: {error}"
             return
         for side in turn.sides:

@@ -13,6 +13,7 @@ import msgspec
 
 from kgrade.harness.candidate import Candidate
 from kgrade.harness.check import Call, Checking, candidate_call, reference_call
+from kgrade.harness.foreign import Malformed, opened, oracle_functions
 from kgrade.harness.methods import INTERPRETED, oracle_method, why_not_run
 from kgrade.harness.oracle import Oracle
 from kgrade.harness.progress import OnProgress, Watch
@@ -92,10 +93,15 @@ def probe(
         task = msgspec.structs.replace(task, tolerance=rows)
         source = ItemSource(**{**vars(source), "task": task})
     with tempfile.TemporaryDirectory(prefix="kgrade-probe-") as folder, ExitStack() as ending:
+        try:
+            source = opened(source)
+        except Malformed as why:
+            return CaseCheck(case=order.case, status="not-run", reason=str(why))
         run = Run(source, order.target, machine or Machine.here(), Path(folder), Watch(on_progress, cancel))
         run.write_files()
         run.watch.step("probe", 0, 3, "the reference is started")
-        oracles = run.workers("task", oracle_method(task), Oracle.functions(task), precise=True)
+        task = source.task
+        oracles = run.workers("task", oracle_method(task), oracle_functions(task), precise=True)
         ending.callback(run.close, "oracle", oracles)
         call: Call
         if source.solution is None:
@@ -112,7 +118,7 @@ def probe(
                 return CaseCheck(case=order.case, status=status, reason=line, failure=failure)
             call = candidate_call(task, candidate.workers)
         run.watch.step("probe", 2, 3, order.case.name)
-        return Checking(task, Oracle(task, oracles), call, "").case(order.case)
+        return Checking(task, Oracle(source, oracles), call, "").case(order.case)
 
 
 def recorded(order: Order, found: CaseCheck) -> Probe:

@@ -2,18 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 from typing import Any
+
+import msgspec
 
 from kgrade.harness.methods import Method
 from kgrade.harness.progress import Watch
 from kgrade.harness.sandbox import Interpreter, Wall, find_interpreter, find_wall
 from kgrade.harness.standby import Standby
 from kgrade.harness.watchdog import Limits
-from kgrade.harness.workers import Worker
+from kgrade.harness.workers import Entry, Worker
 from kgrade.records.task import Task
+
+
+class Workload(msgspec.Struct, frozen=True):
+    """One case of a flashinfer task: the sizes of its axes, and where each input comes from."""
+
+    axes: dict[str, int]
+    inputs: dict[str, dict[str, Any]]
 
 
 @dataclass(frozen=True)
@@ -22,7 +31,8 @@ class ItemSource:
 
     `task_files` are the task's own files by path below its folder, `solution` those of the submission below
     `solution/` (None: the task itself is the item). The tree ids say which bytes these are. `others` are the files of
-    the task's other submissions, by item id: what is handed in twice can be seen from them.
+    the task's other submissions, by item id: what is handed in twice can be seen from them. `beside` are files of the
+    task that a submission imports, `calling` is how the worker calls it, `workloads` are a foreign task's own cases.
     """
 
     item: str
@@ -32,6 +42,9 @@ class ItemSource:
     solution_tree: str | None = None
     solution: Mapping[str, bytes] | None = None
     others: Mapping[str, Mapping[str, bytes]] = field(default_factory=dict)
+    beside: Mapping[str, bytes] = field(default_factory=dict)
+    calling: str = "function"
+    workloads: Sequence[Workload] = ()
 
 
 @dataclass(frozen=True)
@@ -63,7 +76,8 @@ class Run:
         """Write the item's bytes: the task below `task/`, the submission below `item/solution/`."""
         self.folder.chmod(0o711)
         write(self.folder / "task", self.source.task_files)
-        write(self.folder / "item", {f"solution/{path}": data for path, data in (self.source.solution or {}).items()})
+        solution = {**self.source.beside, **(self.source.solution or {})}
+        write(self.folder / "item", {f"solution/{path}": data for path, data in solution.items()})
 
     def keep_log(self, name: str, content: bytes) -> str | None:
         """Keep a log; return the file name that the evidence refers to, or None for an empty one.
@@ -82,7 +96,7 @@ class Run:
         self,
         folder: str,
         method: Method,
-        functions: dict[str, tuple[str, str]],
+        functions: dict[str, Entry],
         *,
         precise: bool = False,
         device: dict[str, Any] | None = None,

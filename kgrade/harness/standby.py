@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from kgrade.harness.workers import Lost, Worker
+from kgrade.harness.workers import Entry, Lost, Worker
 
 REPLACEMENTS = 3
 
 
 class Standby:
-    """Keeps one worker ready. `recipe` makes it, `functions` are what it imports, as name: (file, attribute)."""
+    """Keeps one worker ready. `recipe` makes it, `functions` are what it imports, by name."""
 
-    def __init__(self, recipe: Worker, functions: dict[str, tuple[str, str]], import_s: float) -> None:
+    def __init__(self, recipe: Worker, functions: dict[str, Entry], import_s: float) -> None:
         self.recipe = recipe
         self.functions = functions
         self.import_s = import_s
@@ -55,7 +55,7 @@ class Standby:
             self._left += 1
         self.close()
 
-    def add(self, name: str, where: tuple[str, str], within_s: float) -> None:
+    def add(self, name: str, where: Entry, within_s: float) -> None:
         """Import one function more, here and in every worker to come; raise `Lost` when it cannot be imported."""
         self.get().load({name: where}, within_s)
         self.functions = {**self.functions, name: where}

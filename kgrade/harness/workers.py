@@ -24,6 +24,8 @@ from kgrade.harness.sandbox import Bind, Ended, Interpreter, Shut, Wall, start
 from kgrade.harness.watchdog import Limits
 
 Array = npt.NDArray[Any]
+Form = dict[str, Any]
+Entry = tuple[str, str] | tuple[str, str, str]  # file, attribute and, unless it is a plain function, its kind
 PACKAGE = Path(__file__).parent / "worker"
 INSIDE = Path("/kgrade")
 ALIGNMENT = 256
@@ -48,11 +50,22 @@ _BOOT = "import sys; sys.path.insert(0, sys.argv.pop(2)); from worker.main impor
 
 @dataclass(frozen=True)
 class Argument:
-    """One argument of a call: an array in its own dtype with its layout in memory, or a plain number."""
+    """One argument of a call: an array in its own dtype with its layout in memory, a plain number, or a form.
+
+    A form (see `worker/trees.py`) is JSON that says how a foreign interface puts its arguments together.
+    """
 
     name: str
-    value: Array | int | float | bool
+    value: Array | int | float | bool | Form
     layout: str = "contiguous"
+
+
+@dataclass(frozen=True)
+class Made:
+    """Arrays that a task's own code made, and the form that they fill."""
+
+    arrays: dict[str, Array]
+    form: Form
 
 
 @dataclass(frozen=True)
@@ -160,9 +173,9 @@ class Worker:
         """Return the path of `file`, relative to the worker's folder, as the worker sees it."""
         return str((INSIDE / "queue" if self.wall.moves_paths else self.folder) / file)
 
-    def load(self, functions: dict[str, tuple[str, str]], within_s: float) -> float:
-        """Import functions, given as name: (file, attribute); return the seconds it took."""
-        placed = {name: [self.place(file), attribute] for name, (file, attribute) in functions.items()}
+    def load(self, functions: Mapping[str, Entry], within_s: float) -> float:
+        """Import functions by name; return the seconds it took."""
+        placed = {name: [self.place(file), *how] for name, (file, *how) in functions.items()}
         watch = self.place("") if self.watched else None
         return _seconds(self._ask("import", within_s, functions=placed, watch=watch))
 
@@ -281,21 +294,52 @@ class Worker:
         """Return what the checks of an emulated launcher saw in its last call, as the worker tells it."""
         return _text(self._ask("faults", within_s, function=function).get("text", ""))
 
+    def make(self, function: str, name: str, room: int, within_s: float, **details: Any) -> Made:
+        """Let the task's own code make arrays, named after `name`; together they may take `room` bytes."""
+        with contextlib.closing(Memory.holding([])) as nothing, contextlib.closing(Memory.empty(room)) as received:
+            memory = [nothing, received]
+            answer = self._ask("make", within_s, memory, function=function, name=name, room=room, details=details)
+            try:
+                arrays = {}
+                for entry in answer["made"]:
+                    dtype, shape = _dtype(str(entry["dtype"])), _shape(entry["shape"])
+                    raw = received.read(int(entry["offset"]), math.prod(shape) * dtype.itemsize)
+                    arrays[_text(entry["name"])[:200]] = np.frombuffer(raw, dtype).reshape(shape)
+                form = answer["form"]
+            except (Broken, TypeError, ValueError, KeyError, OverflowError) as error:
+                raise Lost("form", f"what {function} made cannot be read: {error}", str(error), alive=True) from None
+        if not isinstance(form, dict):
+            raise Lost("form", f"what {function} made has no form", "", alive=True)
+        return Made(arrays, form)
+
     def judge(
-        self, function: str, groups: tuple[Sequence[Argument], Sequence[Argument], Sequence[Argument]], within_s: float
+        self,
+        function: str,
+        groups: tuple[Sequence[Argument], Sequence[Argument], Sequence[Argument]],
+        within_s: float,
+        *,
+        native: bool = False,
     ) -> tuple[bool, str]:
-        """Run the task's checker on (inputs, outputs, reference); return whether it passes, and what it says."""
+        """Run the task's checker on (inputs, outputs, reference); return whether it passes, and what it says.
+
+        It gets numpy arrays, or with `native` those of the worker's framework.
+        """
         memory, *specs = _packed(*groups)
         with contextlib.closing(memory):
             names = ("inputs", "outputs", "reference")
-            answer = self._ask("judge", within_s, [memory], function=function, **dict(zip(names, specs, strict=True)))
+            described = dict(zip(names, specs, strict=True))
+            answer = self._ask("judge", within_s, [memory], function=function, native=native, **described)
         return answer.get("passed") is True, _text(answer.get("message", ""))[:2000]
 
-    def hold(self, arguments: Sequence[Argument], sets: int, within_s: float) -> None:
-        """Let the worker make `sets` fresh sets of inputs for the timed calls to come."""
+    def hold(self, arguments: Sequence[Argument], sets: int, within_s: float) -> float:
+        """Let the worker make `sets` fresh sets of inputs for the timed calls to come.
+
+        Returns its own claim of the microseconds that preparing one set took.
+        """
         memory, specs = _packed(arguments)
         with contextlib.closing(memory):
-            self._ask("hold", within_s, [memory], inputs=specs, sets=sets)
+            claimed = self._ask("hold", within_s, [memory], inputs=specs, sets=sets).get("prepare_us")
+        return float(claimed) if isinstance(claimed, float) and 0 <= claimed < math.inf else 0.0
 
     def repeat(self, function: str, within_s: float) -> list[float]:
         """Call `function` on every set held; return the worker's own claim of microseconds per call."""
@@ -453,9 +497,7 @@ def _unpacked(described: Any, places: dict[str, tuple[int, int]], received: Memo
     for entry in entries:
         offset, room = places[entry["name"]]
         dtype = _dtype(str(entry["dtype"]))
-        shape = tuple(entry["shape"])
-        if not all(isinstance(size, int) and size >= 0 for size in shape):
-            raise ValueError(f"a size that is no whole number in {str(shape)[:80]}")
+        shape = _shape(entry["shape"])
         count = math.prod(shape) * dtype.itemsize
         if count > room or entry.get("written") is not True:
             raise ValueError(
@@ -463,6 +505,13 @@ def _unpacked(described: Any, places: dict[str, tuple[int, int]], received: Memo
             )
         arrays[entry["name"]] = np.frombuffer(received.read(offset, count), dtype).reshape(shape)
     return arrays
+
+
+def _shape(sizes: Any) -> tuple[int, ...]:
+    shape = tuple(sizes)
+    if not all(isinstance(size, int) and size >= 0 for size in shape):
+        raise ValueError(f"a size that is no whole number in {str(shape)[:80]}")
+    return shape
 
 
 def _dtype(name: str) -> np.dtype[Any]:

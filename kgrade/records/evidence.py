@@ -153,7 +153,10 @@ class Spread(Part, frozen=True, kw_only=True):
 
 
 class Element(Part, frozen=True, kw_only=True):
-    """One element that is wrong, or the most wrong: where it is and what stands there."""
+    """One element that is wrong, or the most wrong: where it is and what stands there.
+
+    `steps` counts the values of the format from the expected value, rounded to it, to the one that stands there.
+    """
 
     index: list[int]
     got: Number
@@ -161,6 +164,7 @@ class Element(Part, frozen=True, kw_only=True):
     absolute: Number
     relative: Number
     ulp: Number
+    steps: int | None = None
 
 
 class Magnitude(Part, frozen=True, kw_only=True):
@@ -182,7 +186,9 @@ class Figures(Part, frozen=True, kw_only=True):
     """Errors of one output against the float64 oracle. Counts are elements; NaN and Inf are counted apart.
 
     `nonfinite_wrong` counts places where NaN or Inf stands on one side only, or with the other sign;
-    `histogram[k]` counts finite elements whose ULP error lies in [2**(k-1), 2**k), `histogram[0]` those under 1.
+    `steps` is the largest integer distance: how many values of the format lie from the expected value, rounded to
+    it, to the result (None where nothing was compared). `histogram[k]` counts finite elements whose ULP error lies in
+    [2**(k-1), 2**k), `histogram[0]` those under 1.
     """
 
     elements: int
@@ -195,6 +201,7 @@ class Figures(Part, frozen=True, kw_only=True):
     absolute: Spread
     relative: Spread
     ulp: Spread
+    steps: int | None = None
     histogram: list[int] = []
 
 
@@ -247,9 +254,25 @@ class CaseCheck(Part, frozen=True, kw_only=True):
 
 
 class Control(Part, frozen=True, kw_only=True):
-    """A candidate that ought to fail, such as all zeros, and the required cases at which it passes all the same."""
+    """A candidate that ought to fail, such as all zeros, and the required cases at which it passes all the same.
+
+    `tried` counts the required cases at which it is wrong; `undetected` are the case dtypes in which none of them
+    tells it from a right kernel, so that a submission which is wrong in this way would pass the check.
+    """
 
     name: str
+    passes: list[str] = []
+    tried: int = 0
+    undetected: list[str] = []
+
+
+class Proposal(Part, frozen=True, kw_only=True):
+    """A tolerance that the reference's own errors in a dtype bear out, how it is derived, and what it would pass."""
+
+    dtype: str
+    atol: float
+    rtol: float
+    derivation: str
     passes: list[str] = []
 
 
@@ -281,6 +304,7 @@ class Check(Part, frozen=True, kw_only=True):
     unseen: list[str] = []
     controls: list[Control] = []
     seen: list[SeenFault] = []
+    proposals: list[Proposal] = []
 
 
 class Samples(Part, frozen=True, kw_only=True):

@@ -77,21 +77,23 @@ def need(*packages: str) -> None:
 
 def gather(
     machine: Machine,
-    solution: str | None,
+    solution: str | Mapping[str, str] | None,
     changes: Mapping[str, Any] | None = None,
     files: Mapping[str, str] | None = None,
     stages: Sequence[str] = ("build", "check"),
+    more: Mapping[str, bytes] | None = None,
 ) -> tuple[Evidence, dict[str, bytes]]:
     """Collect one item on target cpu; what comes out must be a record that can be read back."""
     task = codec.decode(Task, yaml.safe_dump({**TASK, **(changes or {})}).encode(), "task.yaml")
+    handed_in = {"kernel.py": solution} if isinstance(solution, str) else solution or {}
     own = {"reference.py": REFERENCE, **(files or {})}
     source = ItemSource(
         item="scale/s01",
         task=task,
         task_tree="1" * 40,
-        task_files={name: text.encode() for name, text in own.items()},
+        task_files={**{name: text.encode() for name, text in own.items()}, **(more or {})},
         solution_tree="2" * 40 if solution is not None else None,
-        solution={"kernel.py": solution.encode()} if solution is not None else None,
+        solution={name: text.encode() for name, text in handed_in.items()} if solution is not None else None,
     )
     evidence, logs = collect(source, "cpu", stages, lambda step: None, threading.Event(), machine)
     assert codec.decode(Evidence, codec.encode_json(evidence), "cpu.json") == evidence

@@ -11,11 +11,6 @@ pytestmark = [pytest.mark.xdist_group("collect"), pytest.mark.usefixtures("share
 ONE_CASE = [{"M": 3, "N": 37, "dtype": "float32"}]
 
 
-@pytest.fixture(scope="module")
-def machine() -> Machine:
-    return Machine.here()
-
-
 @pytest.mark.parametrize("language", ["triton", "pallas"])
 def test_good_kernels_pass_where_they_are_interpreted(machine: Machine, language: str) -> None:
     need(*(("torch", "triton") if language == "triton" else ("jax",)))
@@ -206,3 +201,79 @@ def test_a_kernel_that_skips_its_work_when_timed_is_flagged(machine: Machine) ->
     timing = gather(machine, solution, TIMED, stages=["check", "time"])[0].stages.time
     assert timing.status == "flagged"
     assert "the outputs of the timed calls are wrong: y: " in (timing.reason or "")
+
+
+GENERATED = {
+    "inputs": {
+        "x": {"shape": ["M", "N"], "dtype": "$dtype", "generator": "inputs.py:rows"},
+        "ends": {"shape": ["M"], "dtype": "int32", "generator": "inputs.py:ends"},
+    }
+}
+GENERATORS = (
+    "import numpy as np\ndef rows(shape, symbols, rng):\n    return rng.uniform(1, 2, shape) * symbols['M']\n"
+    "def ends(shape, symbols, rng):\n    return np.sort(rng.integers(1, symbols['N'], shape))\n"
+)
+WITH_ENDS = "def scale(x, ends):\n    assert (ends[1:] >= ends[:-1]).all()\n    return x / x.sum(-1, keepdims=True)\n"
+
+
+def test_inputs_may_come_from_the_tasks_own_generator(machine: Machine) -> None:
+    need("torch")
+    files = {"inputs.py": GENERATORS, "reference.py": WITH_ENDS}
+    evidence, _ = gather(machine, WITH_ENDS, GENERATED, files)
+    assert evidence.stages.check.status == "passed", reasons(evidence)
+    spy = WITH_ENDS.replace("    return", "    assert 3 <= x.min() and x.max() <= 6.01\n    return")
+    assert gather(machine, spy, GENERATED, files)[0].stages.check.status == "passed"
+    short = {**files, "inputs.py": GENERATORS.replace("1, 2, shape", "1, 2, shape[1:]")}
+    check = gather(machine, WITH_ENDS, GENERATED, short)[0].stages.check
+    assert (check.status, check.reason) == ("not-run", "the generator of x made [37] where [3, 37] was expected")
+    broken = {**files, "inputs.py": GENERATORS.replace("symbols['N']", "symbols['K']")}
+    check = gather(machine, WITH_ENDS, GENERATED, broken)[0].stages.check
+    assert check.reason == "task fault: its inputs cannot be made: KeyError: 'K'"
+
+
+def test_what_is_prepared_before_a_call_is_given_to_it(machine: Machine) -> None:
+    need("torch")
+    solution = (
+        "def plan(x):\n    return {'total': x.sum(-1, keepdims=True)}\ndef scale(x, total):\n    return x / total\n"
+    )
+    changes = {"prepare": "plan", **TIMED}
+    stages = gather(machine, solution, changes, stages=["build", "check", "time"])[0].stages
+    assert (stages.check.status, stages.time.status) == ("passed", "passed"), stages.check.cases
+    evidence, _ = gather(machine, solution.replace("{'total': x.sum(-1, keepdims=True)}", "3"), changes)
+    assert "prepare returned" in reasons(evidence)
+    evidence, _ = gather(machine, solution.replace("def plan", "def layout"), changes)
+    assert (evidence.stages.build.status, evidence.stages.build.reason) == (
+        "failed",
+        "no function 'plan' in solution/kernel.py",
+    )
+
+
+DROPOUT = {
+    "reference": "reference.py:scale",
+    "stochastic": {"keep": 0.75},
+    "cases": [{"M": 40, "N": 128, "dtype": ["float32", "bfloat16"]}],
+}
+DROPPED = "import torch\ndef scale(x):\n    return torch.nn.functional.dropout(x, 0.25)\n"
+
+
+def test_random_outputs_are_judged_by_their_distribution(machine: Machine) -> None:
+    need("torch")
+    files = {"reference.py": DROPPED}
+    seeded = DROPPED.replace("    return", "    torch.manual_seed(x.numel())\n    return")
+    evidence, _ = gather(machine, seeded, DROPOUT, files)
+    assert evidence.stages.check.status == "passed", reasons(evidence)
+    evidence, _ = gather(machine, DROPPED.replace("0.25", "0.5"), DROPOUT, files)
+    assert "kept in part 1 of 16" in reasons(evidence)
+    review = gather(machine, None, DROPOUT, files)[0].stages.check
+    assert review.status == "passed", review.reason
+    assert {each.name for each in review.controls} == {"zeros", "mean", "input copy", "last block missing"}
+    assert not any(each.passes for each in review.controls)
+
+
+def test_a_reference_that_narrows_inside_is_named(machine: Machine) -> None:
+    need("torch")
+    narrow = "def scale(x):\n    x = x.float()\n    return x / x.sum(-1, keepdims=True)\n"
+    evidence, _ = gather(machine, REFERENCE, {"cases": ONE_CASE}, {"reference.py": narrow})
+    assert "errors of y under the rounding of float32: the reference narrows to it" in evidence.stages.check.unseen
+    evidence, _ = gather(machine, REFERENCE, {"cases": ONE_CASE})
+    assert not any("narrows" in text for text in evidence.stages.check.unseen)

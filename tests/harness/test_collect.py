@@ -20,11 +20,6 @@ from tests.harness.items import REFERENCE, TASK, TIMED, gather, need, reasons
 pytestmark = pytest.mark.xdist_group("collect")
 
 
-@pytest.fixture(scope="module")
-def machine() -> Machine:
-    return Machine.here()
-
-
 def test_a_good_submission_passes_with_its_figures_and_never_sees_the_reference(machine: Machine) -> None:
     need("torch")
     spy = (

@@ -24,7 +24,9 @@ triton_interpreter.install(); triton_bounds.install()
 np.seterr(all="ignore")
 PAIRS = {"bfloat16": (torch.bfloat16, ml_dtypes.bfloat16, torch.int16),
          "float8_e4m3fn": (torch.float8_e4m3fn, ml_dtypes.float8_e4m3fn, torch.uint8),
-         "float8_e5m2": (torch.float8_e5m2, ml_dtypes.float8_e5m2, torch.uint8)}
+         "float8_e5m2": (torch.float8_e5m2, ml_dtypes.float8_e5m2, torch.uint8),
+         "float8_e4m3fnuz": (torch.float8_e4m3fnuz, ml_dtypes.float8_e4m3fnuz, torch.uint8),
+         "float8_e5m2fnuz": (torch.float8_e5m2fnuz, ml_dtypes.float8_e5m2fnuz, torch.uint8)}
 
 def tensor(array, name):
     carrier = np.int16 if array.dtype.itemsize == 2 else np.uint8
@@ -87,13 +89,10 @@ def test_every_bfloat16_pair_of_a_sample_adds_multiplies_and_divides_exactly(tmp
 
 
 @pytest.mark.xdist_group("torch")
-@pytest.mark.parametrize("name", ["bfloat16", "float8_e4m3fn", "float8_e5m2"])
-def test_every_value_widens_exactly_and_float32_narrows_to_nearest_even(tmp_path: Path, name: str) -> None:
+def test_every_value_widens_exactly_and_float32_narrows_to_nearest_even(tmp_path: Path) -> None:
     check(
         tmp_path,
-        f"""
-        NAME = {name!r}
-
+        """
         @triton.jit
         def widen(x, out, N: tl.constexpr):
             i = tl.arange(0, N)
@@ -104,21 +103,22 @@ def test_every_value_widens_exactly_and_float32_narrows_to_nearest_even(tmp_path
             i = tl.arange(0, N)
             tl.store(out + i, tl.load(x + i).to(out.dtype.element_ty))
 
-        values = every(NAME)
-        wide = torch.empty(values.size, dtype=torch.float32, device="cuda")
-        widen[(1,)](tensor(values, NAME), wide, N=values.size)
-        assert np.array_equal(wide.numpy(), values.astype(np.float32), equal_nan=True)
+        for NAME in PAIRS:
+            values = every(NAME)
+            wide = torch.empty(values.size, dtype=torch.float32, device="cuda")
+            widen[(1,)](tensor(values, NAME), wide, N=values.size)
+            assert np.array_equal(wide.numpy(), values.astype(np.float32), equal_nan=True)
 
-        largest = float(ml_dtypes.finfo(values.dtype).max)
-        rng = np.random.default_rng(11)
-        low, high = np.log2(float(ml_dtypes.finfo(values.dtype).smallest_subnormal)) - 2, np.log2(largest)
-        source = (rng.choice([-1.0, 1.0], 4096) * 2 ** rng.uniform(low, high, 4096)).astype(np.float32)
-        halves = (values.astype(np.float64)[:-1] + values.astype(np.float64)[1:]) / 2
-        ties = halves[np.isfinite(halves) & (np.abs(halves) < largest)].astype(np.float32)[:4096]
-        source[: ties.size] = ties
-        out = torch.empty(4096, dtype=PAIRS[NAME][0], device="cuda")
-        narrow[(1,)](torch.from_numpy(source), out, N=4096)
-        same(array(out, NAME), source.astype(values.dtype))
+            largest = float(ml_dtypes.finfo(values.dtype).max)
+            rng = np.random.default_rng(11)
+            low, high = np.log2(float(ml_dtypes.finfo(values.dtype).smallest_subnormal)) - 2, np.log2(largest)
+            source = (rng.choice([-1.0, 1.0], 4096) * 2 ** rng.uniform(low, high, 4096)).astype(np.float32)
+            halves = (values.astype(np.float64)[:-1] + values.astype(np.float64)[1:]) / 2
+            ties = halves[np.isfinite(halves) & (np.abs(halves) < largest)].astype(np.float32)[:4096]
+            source[: ties.size] = ties
+            out = torch.empty(4096, dtype=PAIRS[NAME][0], device="cuda")
+            narrow[(1,)](torch.from_numpy(source), out, N=4096)
+            same(array(out, NAME), source.astype(values.dtype))
         """,
     )
 

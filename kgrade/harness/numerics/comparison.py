@@ -14,13 +14,15 @@ from kgrade.harness.numerics.errors import (
     float_errors,
     integer_errors,
     spreads,
+    step_distance,
     ulp_histogram,
 )
-from kgrade.harness.numerics.formats import Array, FloatFormat, ulp_exponent, widen
+from kgrade.harness.numerics.formats import Array, FloatFormat, round_to, ulp_exponent, widen
 from kgrade.records.evidence import Element, Figures, ToleranceUsed, number
 
 NonFinite = Literal["match", "any", "forbid"]
 BLOCK = 1 << 18
+LARGEST_STEPS = 2**63 - 1  # what readers of JSON keep whole
 SHOWN = 8
 _Indices = np.ndarray[Any, np.dtype[np.int64]]
 _Mask = np.ndarray[Any, np.dtype[np.bool_]]
@@ -31,7 +33,8 @@ class Block:
     """A run of elements. `at` are the flat indices of the finite pairs that are compared, in order.
 
     `excess` is each pair's error over what the tolerance allows it (over 1: a mismatch); `wrong` are the flat
-    indices of NaN and Inf that stand where they must not, or are absent where they must stand.
+    indices of NaN and Inf that stand where they must not, or are absent where they must stand; `steps` is the largest
+    integer distance.
     """
 
     at: _Indices
@@ -40,6 +43,7 @@ class Block:
     excess: Array
     wrong: _Indices
     specials: tuple[int, int, int, int]
+    steps: int | None
 
 
 class Comparison:
@@ -70,11 +74,15 @@ class Comparison:
         """Return the element at a flat index."""
         place = [int(axis) for axis in np.unravel_index(index, self._shape)]
         got, expected = self._got[index : index + 1], self._oracle[index : index + 1]
+        steps = None
         if self._form:
+            raw = got
             got, expected = widen(got), widen(expected)
             finite = bool(np.isfinite(got[0]) and np.isfinite(expected[0]))
             errors = float_errors(got, expected, self._form) if finite else _unmeasured(got, expected)
+            steps = self._steps(raw, expected) if finite else None
         else:
+            steps = self._steps(got, expected.astype(np.int64))
             errors = integer_errors(got.astype(np.int64), expected.astype(np.int64))
         return Element(
             index=place,
@@ -83,6 +91,7 @@ class Comparison:
             absolute=number(float(errors.absolute[0])),
             relative=number(float(errors.relative[0])),
             ulp=number(float(errors.ulp[0])),
+            steps=steps,
         )
 
     def _integer_block(self, part: slice) -> Block:
@@ -90,7 +99,15 @@ class Comparison:
         errors = integer_errors(got, ref)
         within = got == ref
         at = np.arange(part.start, part.start + got.size)
-        return Block(at, errors, within, np.where(within, 0.0, 1.0 + errors.absolute), at[:0], (0, 0, 0, 0))
+        return Block(
+            at,
+            errors,
+            within,
+            np.where(within, 0.0, 1.0 + errors.absolute),
+            at[:0],
+            (0, 0, 0, 0),
+            self._steps(got, ref),
+        )
 
     def _float_block(self, part: slice) -> Block:
         form = self._form
@@ -98,10 +115,19 @@ class Comparison:
         got, ref = widen(self._got[part]), widen(self._oracle[part])
         compared, wrong, specials = self._sort_out(got, ref, form)
         at = np.flatnonzero(compared)
+        steps = self._steps(self._got[part][at], ref[at])
         got, ref = got[at], ref[at]
         errors = float_errors(got, ref, form)
         within, excess = self._weigh(errors, ref, form)
-        return Block(at + part.start, errors, within, excess, np.flatnonzero(wrong) + part.start, specials)
+        return Block(at + part.start, errors, within, excess, np.flatnonzero(wrong) + part.start, specials, steps)
+
+    def _steps(self, got: Array, ref: Array) -> int | None:
+        """Return the largest integer distance, leaving out expected values that the format cannot hold."""
+        rounded = ref if self._form is None else round_to(ref, self._form.name)
+        counted = np.isfinite(widen(rounded))
+        if not counted.any():
+            return None
+        return min(int(step_distance(got[counted], rounded[counted]).max(initial=0)), LARGEST_STEPS)
 
     def _sort_out(self, got: Array, ref: Array, form: FloatFormat) -> tuple[_Mask, _Mask, tuple[int, int, int, int]]:
         """Return which pairs are compared as numbers, which are wrong, and how many NaN and Inf there are."""
@@ -164,6 +190,7 @@ def tally(comparison: Comparison, elements: int) -> Tally:
     specials = np.zeros(4, dtype=np.int64)
     histogram = np.zeros(HISTOGRAM_BINS, dtype=np.int64)
     first: list[int] = []
+    steps: int | None = None
     worst = _Worst()
     for block in comparison.blocks():
         compared += block.at.size
@@ -172,6 +199,7 @@ def tally(comparison: Comparison, elements: int) -> Tally:
         wrong += block.wrong.size
         largest_outside = max(largest_outside, float(np.max(block.errors.absolute[mismatched], initial=0.0)))
         specials += block.specials
+        steps = max((each for each in (steps, block.steps) if each is not None), default=None)
         histogram += ulp_histogram(block.errors.ulp)
         if len(first) < SHOWN:
             both = np.concatenate([block.at[mismatched][:SHOWN], block.wrong[:SHOWN]])
@@ -190,6 +218,7 @@ def tally(comparison: Comparison, elements: int) -> Tally:
         absolute=absolute,
         relative=relative,
         ulp=ulp,
+        steps=steps,
         histogram=np.trim_zeros(histogram, "b").tolist(),
     )
     return Tally(compared, outside, wrong, largest_outside, first, worst.indices(), figures)

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from kgrade.harness.numerics.formats import Array, FloatFormat, ulp_exponent
+from kgrade.harness.numerics.formats import Array, FloatFormat, ordinals, ulp_exponent
 from kgrade.records.evidence import Spread, number
 
 Floats = np.ndarray[Any, np.dtype[np.float64]]
@@ -40,6 +40,15 @@ def float_errors(got: Floats, ref: Floats, form: FloatFormat) -> Errors:
         absolute = np.abs(got - ref)
         ulp = np.abs(np.ldexp(got, -exponent) - np.ldexp(ref, -exponent))
         return Errors(absolute, _relative(absolute, ref), ulp)
+
+
+def step_distance(got: Array, ref: Array) -> np.ndarray[Any, np.dtype[np.uint64]]:
+    """Return how many values of their common format lie from finite `ref` to finite `got`; integers count as they are.
+
+    Neighbours are 1 apart, also across zero and from a denormal to a normal value, and both zeros are one value.
+    """
+    a, b = (each.astype(np.int64) if each.dtype.kind in "iub" else ordinals(each) for each in (got, ref))
+    return np.maximum(a, b).astype(np.uint64) - np.minimum(a, b).astype(np.uint64)
 
 
 def integer_errors(got: Array, ref: Array) -> Errors:

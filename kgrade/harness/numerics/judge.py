@@ -61,6 +61,37 @@ def judge(
     )
 
 
+def acceptable(
+    got: Array,
+    oracle: Array,
+    dtype: str,
+    tolerance: ToleranceUsed,
+    nonfinite: NonFinite,
+    matched_ratio: float | None,
+    error_cap: float | None,
+) -> bool:
+    """Whether `judge` would pass this output. It reads it once and makes no figures."""
+    form = float_format(dtype)
+    if got.shape != oracle.shape or got.dtype != numpy_dtype(dtype) or _oracle_fault(oracle, form):
+        return False
+    comparison = Comparison(got, oracle, form, tolerance if form else _EXACT, nonfinite)
+    compared = outside = 0
+    largest = 0.0
+    for block in comparison.blocks():
+        if block.wrong.size:
+            return False
+        compared += block.at.size
+        outside += int((~block.within).sum())
+        largest = max(largest, float(np.max(block.errors.absolute[~block.within], initial=0.0)))
+    return not outside or (
+        _enough_within(compared, outside, matched_ratio) and (error_cap is None or largest <= error_cap)
+    )
+
+
+def _enough_within(compared: int, outside: int, matched_ratio: float | None) -> bool:
+    return matched_ratio is not None and compared - outside >= matched_ratio * compared
+
+
 def _with(head: OutputCheck, status: CaseStatus, reason: str) -> OutputCheck:
     return OutputCheck(name=head.name, shape=head.shape, dtype=head.dtype, status=status, reason=reason)
 
@@ -68,14 +99,19 @@ def _with(head: OutputCheck, status: CaseStatus, reason: str) -> OutputCheck:
 def _oracle_fault(oracle: Array, form: FloatFormat | None) -> str | None:
     if oracle.dtype.kind in "iub":
         return None
+    flat = oracle.reshape(-1)
+    blocks = (widen(flat[start : start + BLOCK]) for start in range(0, flat.size, BLOCK))
     if form is None:
-        values = widen(oracle)
-        with np.errstate(invalid="ignore"):
-            whole = (values == np.rint(values)) & (np.abs(values) <= _LARGEST_EXACT_INTEGER)
-        return None if whole.all() else "the reference's output is not whole where the task says an integer dtype"
-    if oracle.size and bool(np.isnan(oracle).all()):
+        whole = all(_whole(values) for values in blocks)
+        return None if whole else "the reference's output is not whole where the task says an integer dtype"
+    if oracle.size and all(np.isnan(values).all() for values in blocks):
         return "the reference is NaN everywhere, so nothing can be compared with it"
     return None
+
+
+def _whole(values: Array) -> bool:
+    with np.errstate(invalid="ignore"):
+        return bool(((values == np.rint(values)) & (np.abs(values) <= _LARGEST_EXACT_INTEGER)).all())
 
 
 def _complaint(
@@ -92,7 +128,7 @@ def _complaint(
     if not counted.outside:
         return None
     share = f"{counted.outside} of {counted.compared} compared elements are outside {_allowance(tolerance)}"
-    if matched_ratio is None or counted.compared - counted.outside < matched_ratio * counted.compared:
+    if not _enough_within(counted.compared, counted.outside, matched_ratio):
         wanted = "" if matched_ratio is None else f", and {matched_ratio:.6g} of them must be within"
         return f"{share}{wanted}{worst}"
     if error_cap is not None and counted.largest_outside > error_cap:

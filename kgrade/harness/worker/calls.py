@@ -6,7 +6,20 @@ import time
 from typing import Any, Callable, Dict, List, Optional
 
 from .interfaces.function import WrongForm, outputs
+from .trees import taken_apart
 from .wire import Request
+
+ALIGNMENT = 256
+
+
+def prepared(prepare: Optional[Callable[..., Any]], inputs: Dict[str, Any]) -> None:
+    """Let `prepare` see the inputs; the dict that it returns is given to the call too."""
+    made = prepare(**inputs) if prepare is not None else None
+    if made is None:
+        return
+    if not isinstance(made, dict):
+        raise WrongForm("prepare returned {!r:.80}; expected a dict of further arguments, or None".format(made))
+    inputs.update(made)
 
 
 class Caller:
@@ -28,9 +41,12 @@ class Caller:
             made[spec["name"]] = self.arrays.widen(array) if request.message.get("widen") else array
         return made
 
-    def call(self, request: Request, function: Callable[..., Any]) -> Dict[str, Any]:
+    def call(
+        self, request: Request, function: Callable[..., Any], prepare: Optional[Callable[..., Any]] = None
+    ) -> Dict[str, Any]:
         """Call `function` once; write its outputs to the shared memory; say which inputs it changed."""
         inputs = self.inputs(request)
+        prepared(prepare, inputs)
         names = [spec["name"] for spec in request.message["outputs"]]
         begin = time.perf_counter()
         if request.message.get("gradients"):
@@ -72,6 +88,19 @@ class Caller:
                 {"name": spec["name"], "dtype": dtype, "shape": shape, "strides": strides, "written": fits}
             )
         return described
+
+    def make(self, request: Request, maker: Callable[..., Any]) -> Dict[str, Any]:
+        """Call `maker`; write the arrays that it made one after the other, and describe them and the form they fill."""
+        form, made = taken_apart(maker(**request.message["details"]), request.message["name"])
+        described, offset = [], 0
+        for name, value in made:
+            dtype, shape, _, raw = self.arrays.unload(value)
+            if request.outputs is None or offset + len(raw) > request.message["room"]:
+                raise WrongForm("the inputs take more than {} bytes".format(request.message["room"]))
+            request.outputs[offset : offset + len(raw)] = raw
+            described.append({"name": name, "dtype": dtype, "shape": shape, "offset": offset})
+            offset += -(-len(raw) // ALIGNMENT) * ALIGNMENT
+        return {"made": described, "form": form}
 
     def touched(self, request: Request, inputs: Dict[str, Any]) -> List[str]:
         """Name the inputs whose bytes are no longer those that came in."""

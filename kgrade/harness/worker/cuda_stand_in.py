@@ -76,6 +76,19 @@ class CudaOnCpu(TorchFunctionMode):  # type: ignore[misc]
         return poison(result) if name in UNWRITTEN and isinstance(result, torch.Tensor) else result
 
 
+class Generator(torch.Generator):  # type: ignore[misc]
+    """A generator of random numbers that lives on the CPU, whatever device it was asked for."""
+
+    def __new__(cls, device: Any = None) -> Any:
+        """Return a generator for the CPU."""
+        return super().__new__(cls, CPU)
+
+
+def _seed(seed: int) -> None:
+    """Seed what draws for both devices; torch.manual_seed itself calls this for the GPU's share."""
+    torch.default_generator.manual_seed(int(seed))
+
+
 def _property(function: Any, tensor: Any) -> Any:
     asked = getattr(getattr(function, "__self__", None), "__name__", "")
     if not isinstance(tensor, torch.Tensor):
@@ -168,11 +181,12 @@ def install(facts: Facts = AMPERE, mode: Optional[CudaOnCpu] = None) -> None:
         "default_stream": lambda device=None: Stream(),
         "device": lambda device=None: contextlib.nullcontext(),
         "stream": lambda stream=None: contextlib.nullcontext(),
-        "manual_seed": torch.default_generator.manual_seed,  # torch.manual_seed would come back here
-        "manual_seed_all": torch.default_generator.manual_seed,
+        "manual_seed": _seed,
+        "manual_seed_all": _seed,
     }
     for name, answer in answers.items():
         setattr(torch.cuda, name, answer)
+    torch.Generator = Generator
     torch.cuda.Stream = Stream
     torch.cuda.Event = Event
     (mode or CudaOnCpu()).__enter__()  # for as long as the worker lives

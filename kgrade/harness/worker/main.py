@@ -7,12 +7,15 @@ import time
 import traceback
 from typing import Any, Dict, List
 
+from . import interfaces
 from .arrays import FRAMEWORKS, NumpyArrays
-from .calls import Caller
+from .calls import Caller, prepared
 from .clocks import repeat
 from .interfaces import cuda_emulated, function
 from .watching import Watcher
 from .wire import Line, Request, shortened
+
+PREPARE = "prepare"  # a function of this name is called before each call that is checked or timed
 
 
 class Worker:
@@ -61,12 +64,12 @@ class Worker:
         return {"versions": versions}
 
     def do_import(self, request: Request) -> Dict[str, Any]:
-        """Import the named functions; `functions` maps a name to [file, function], `watch` is the folder to watch."""
+        """Import the named functions; `functions` maps a name to where it is, `watch` is the folder to watch."""
         if request.message["watch"] is not None:
             self.watcher.begin(request.message["watch"])
         begin = time.perf_counter()
-        for name, (file, attribute) in request.message["functions"].items():
-            self.functions[name] = load(file, attribute)
+        for name, place in request.message["functions"].items():
+            self.functions[name] = load(*place)
         return {"seconds": time.perf_counter() - begin}
 
     def do_call(self, request: Request) -> Dict[str, Any]:
@@ -74,7 +77,7 @@ class Worker:
         called = self.functions[request.message["function"]]
         if "launch" in request.message:
             called = called.launcher(request.message["launch"])
-        return self.caller.call(request, called)
+        return self.caller.call(request, called, self.functions.get(PREPARE))
 
     def do_faults(self, request: Request) -> Dict[str, Any]:
         """Say what the checks saw in the last call of an emulated launcher."""
@@ -104,13 +107,21 @@ class Worker:
         return answer
 
     def do_judge(self, request: Request) -> Dict[str, Any]:
-        """Run the task's checker."""
-        return Caller(NumpyArrays()).judge(request, self.functions[request.message["function"]])
+        """Run the task's checker, on arrays of the framework where it asks for them."""
+        caller = self.caller if request.message["native"] else Caller(NumpyArrays())
+        return caller.judge(request, self.functions[request.message["function"]])
+
+    def do_make(self, request: Request) -> Dict[str, Any]:
+        """Let the task's own code make inputs."""
+        return self.caller.make(request, self.functions[request.message["function"]])
 
     def do_hold(self, request: Request) -> Dict[str, Any]:
-        """Make as many fresh sets of inputs as the timed calls to come will use."""
+        """Make as many fresh sets of inputs as the timed calls to come will use, and prepare each."""
         self.held = [self.caller.inputs(request) for _ in range(request.message["sets"])]
-        return {}
+        begin = time.perf_counter_ns()
+        for inputs in self.held:
+            prepared(self.functions.get(PREPARE), inputs)
+        return {"prepare_us": (time.perf_counter_ns() - begin) / 1000.0 / max(len(self.held), 1)}
 
     def do_repeat(self, request: Request) -> Dict[str, Any]:
         """Call one function on every set of inputs that is held."""
@@ -129,11 +140,11 @@ class Worker:
         return {}
 
 
-def load(file: str, attribute: str) -> Any:
-    """Return what `attribute` of `file` is: a function of a Python file, or a launcher of a shared object."""
+def load(file: str, attribute: str, kind: str = "function") -> Any:
+    """Return what `attribute` of `file` is: what calls it in the manner of `kind`, or a launcher of a shared object."""
     if file.endswith(".so"):
         return cuda_emulated.Emulated(file, attribute)
-    return function.load(file, attribute)
+    return interfaces.load(file, attribute, kind)
 
 
 def described(error: BaseException) -> Dict[str, str]:

@@ -207,8 +207,26 @@ def _sum(self: Any, input: Any) -> Any:
     return self.to_tensor(total, input.dtype)
 
 
+def _with_fnuz(original: Callable[[Any, Any], None]) -> Callable[[Any, Any], None]:
+    """Let the interpreter know the two float8 types of AMD's gfx942, which its table of types leaves out."""
+
+    def patch(lang: Any, scope: Any) -> None:
+        original(lang, scope)
+        others = lang.dtype.to_ir
+
+        def to_ir(self: Any, builder: Any) -> Any:
+            if self.name in ("fp8e4b8", "fp8e5b16"):
+                return getattr(builder, "get_{}_ty".format(self.name))()
+            return others(self, builder)
+
+        scope.set_attr(lang.dtype, "to_ir", to_ir)
+
+    return patch
+
+
 def install() -> None:
     """Make the interpreter use `Narrow`. Kernels that are already running are not affected."""
     upstream._get_np_dtype = _numpy_type(upstream._get_np_dtype)
     upstream.interpreter_builder.__class__ = Narrow
     upstream.ReduceOps.sum = _sum
+    upstream._patch_lang_core = _with_fnuz(upstream._patch_lang_core)

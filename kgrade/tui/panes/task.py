@@ -11,6 +11,7 @@ from kgrade.tui.highlight import file_rows
 from kgrade.tui.lines import Lines, Row, Rows, Span
 from kgrade.tui.pane import Glance, Pane
 from kgrade.tui.panes import figures
+from kgrade.tui.panes.controls import worth
 from kgrade.tui.panes.layout import BLANK, Column, Entry, Joined, fact, fold, heading, sentence, table
 from kgrade.tui.panes.markdown import markdown
 
@@ -30,7 +31,21 @@ def pane(item: Item, sheet: Sheet) -> Pane:
     parts.append(
         markdown(item.prompt) if item.prompt.strip() else Rows([Row(spans=(Span("— prompt.md is empty", "warn"),))])
     )
-    parts.append(Rows([BLANK, *_interface(task), BLANK, *_tolerance(task), BLANK, *_cases(task), BLANK, *_files(item)]))
+    parts.append(
+        Rows(
+            [
+                BLANK,
+                *_interface(task),
+                BLANK,
+                *_tolerance(task),
+                *_worth(item),
+                BLANK,
+                *_cases(task),
+                BLANK,
+                *_files(item),
+            ]
+        )
+    )
     return Pane(Joined(parts), glance(item))
 
 
@@ -183,6 +198,11 @@ def _tolerance(task: Task) -> list[Row]:
         zeros = f"zeros pass where |ref| <= atol, up to {figures.error(loosest)}; t (tests) shows how large ref is"
         rows += sentence(zeros, "dim", indent="  ")
     return rows
+
+
+def _worth(item: Item) -> list[Row]:
+    rows = worth(item) if item.submission is None else []
+    return [BLANK, *rows] if rows else []
 
 
 def _cases(task: Task) -> list[Row]:

@@ -180,3 +180,14 @@ def test_memory_beside_the_arrays_does_not_grow_with_them(size):
     assert check.status == "passed"
     assert sum(check.figures.histogram) == size
     assert grown_kb * 1024 < 8 * size
+
+
+def test_integer_distance_stands_beside_the_ulp_error():
+    oracle = np.array([1.0, -1e-8, 7e4, np.nan])
+    got = np.array([1.0, 6e-8, np.inf, np.nan], np.float16)
+    got[0] = np.nextafter(np.float16(1), np.float16(2))
+    check = verdict(got, oracle, tolerance=ToleranceUsed(atol=0, rtol=0))
+    assert check.figures.steps == 1
+    assert {element.index[0]: element.steps for element in check.worst} == {0: 1, 1: 1}
+    whole = verdict(np.array([3, -(2**63)]), np.array([5, 2**63 - 1]), "int64", tolerance=ToleranceUsed(atol=0, rtol=0))
+    assert whole.figures.steps == 2**63 - 1

@@ -14,6 +14,7 @@ from kgrade.harness.numerics.errors import (
     float_errors,
     integer_errors,
     spreads,
+    step_distance,
     ulp_histogram,
 )
 from kgrade.harness.numerics.formats import FLOAT_NAMES, float_format, from_ordinals, ordinals, round_to, widen
@@ -113,3 +114,40 @@ def test_histogram_bins_are_powers_of_two(ulp, bin_):
     counts = ulp_histogram(np.array([ulp], dtype=float))
     assert counts.size == HISTOGRAM_BINS
     assert counts.nonzero()[0].tolist() == [bin_]
+
+
+WIDTHS = {  # exponent and fraction bits beside the sign
+    "float64": (11, 52), "float32": (8, 23), "float16": (5, 10), "bfloat16": (8, 7),
+    "float8_e4m3fn": (4, 3), "float8_e5m2": (5, 2), "float8_e4m3fnuz": (4, 3), "float8_e5m2fnuz": (5, 2),
+}  # fmt: skip
+
+
+def rank(bits: int, name: str) -> int:
+    """Where a bit pattern stands among the values of its format: sign and magnitude, read as plain integers."""
+    exponent, fraction = WIDTHS[name]
+    magnitude = bits & (2 ** (exponent + fraction) - 1)
+    return -magnitude if bits >> (exponent + fraction) else magnitude
+
+
+@st.composite
+def patterns(draw):
+    """A format and two of its finite bit patterns."""
+    name = draw(names)
+    exponent, fraction = WIDTHS[name]
+    dtype = round_to(np.zeros(1), name).dtype
+
+    def finite(bits):
+        value = np.array([bits], f"u{dtype.itemsize}").view(dtype)
+        return bool(np.isfinite(widen(value)[0]))
+
+    assert 1 + exponent + fraction == 8 * dtype.itemsize
+    bits = st.integers(0, 2 ** (1 + exponent + fraction) - 1).filter(finite)
+    return name, draw(bits), draw(bits)
+
+
+@given(patterns())
+def test_integer_distance_is_that_of_the_bit_patterns(pair):
+    name, a, b = pair
+    dtype = round_to(np.zeros(1), name).dtype
+    got, ref = (np.array([bits], f"u{dtype.itemsize}").view(dtype) for bits in (a, b))
+    assert int(step_distance(got, ref)[0]) == abs(rank(a, name) - rank(b, name))

@@ -9,10 +9,11 @@ import numpy as np
 import pytest
 
 from kgrade.harness.check import CANDIDATE
+from kgrade.harness.foreign import oracle_functions
 from kgrade.harness.measure import PROCESSES, Measuring
 from kgrade.harness.oracle import Oracle
 from kgrade.harness.progress import Step, Watch
-from kgrade.harness.run import Machine
+from kgrade.harness.run import ItemSource, Machine
 from kgrade.harness.standby import Standby
 from kgrade.harness.timing import sides
 from kgrade.harness.watchdog import Limits
@@ -74,7 +75,8 @@ def timed(machine: Machine, folder: Path, kernel: str, task: str = TASK) -> tupl
 
     record = codec.decode(Task, task.encode(), "task.yaml")
     candidates = standby("item", {CANDIDATE: ("kernel.py", "double")})
-    oracle = Oracle(record, standby("task", Oracle.functions(record)))
+    source = ItemSource("double/s01", record, "1" * 40, {"reference.py": REFERENCE.encode()})
+    oracle = Oracle(source, standby("task", oracle_functions(record)))
     steps: list[Step] = []
     try:
         measuring = Measuring(record, candidates, oracle, "numpy")

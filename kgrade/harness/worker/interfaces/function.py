@@ -7,6 +7,8 @@ import os
 import sys
 from typing import Any, Callable, Dict, List
 
+import numpy
+
 
 class WrongForm(Exception):
     """The submission does not have the form that its interface asks for."""
@@ -35,6 +37,16 @@ def load(file: str, name: str) -> Callable[..., Any]:
         raise WrongForm("{} defines no function {!r}".format(os.path.basename(file), name))
     loaded: Callable[..., Any] = function
     return loaded
+
+
+def load_generator(file: str, name: str) -> Callable[..., Any]:
+    """Return what makes one input: the task's `name(shape, symbols, rng)`, with numpy's generator seeded by kgrade."""
+    make = load(file, name)
+
+    def generate(symbols: Dict[str, int], seed: int, shape: List[int], **details: Any) -> Any:
+        return numpy.asarray(make(tuple(shape), dict(symbols), numpy.random.default_rng(seed)))
+
+    return generate
 
 
 def outputs(result: Any, names: List[str], inputs: Dict[str, Any]) -> List[Any]:

@@ -1,0 +1,178 @@
+"""Problem folders of other benchmarks, unchanged: what of them is opened here, and what the workers import.
+
+Only JSON is read on this side. A flashinfer definition names its own inputs, outputs and reference, and its solution
+carries its sources; both become what the other interfaces have as files.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any, Literal
+
+import msgspec
+
+from kgrade.harness.run import ItemSource, Workload
+from kgrade.harness.workers import Entry
+from kgrade.records.task import DTYPES, Input, Output, Task
+
+REFERENCE_FILE = "definition_reference.py"
+PYTHON = ("python", "triton")
+MAKERS = {
+    "kernelbench": ("get_inputs", "kernelbench inputs"),
+    "gpumode": ("generate_input", "gpumode inputs"),
+}
+
+
+class Malformed(Exception):
+    """A foreign file that cannot be read; `fault` says whose it is."""
+
+    def __init__(self, fault: Literal["task", "submission"], reason: str) -> None:
+        super().__init__(reason)
+        self.fault = fault
+
+
+class _Axis(msgspec.Struct, frozen=True):
+    type: Literal["const", "var"]
+    value: int | None = None
+
+
+class _Array(msgspec.Struct, frozen=True):
+    dtype: str
+    shape: list[str] | None = None
+
+
+class _Definition(msgspec.Struct, frozen=True):
+    axes: dict[str, _Axis]
+    inputs: dict[str, _Array]
+    outputs: dict[str, _Array]
+    reference: str
+
+
+class _Spec(msgspec.Struct, frozen=True):
+    language: str
+    entry_point: str
+    destination_passing_style: bool = True
+
+
+class _File(msgspec.Struct, frozen=True):
+    path: str
+    content: str
+
+
+class _Solution(msgspec.Struct, frozen=True):
+    spec: _Spec
+    sources: list[_File]
+
+
+def place(text: str) -> tuple[str, str]:
+    """Split `file.py:function`."""
+    file, _, attribute = text.partition(":")
+    return file, attribute
+
+
+def opened(source: ItemSource) -> ItemSource:
+    """Return `source` with what its interface keeps inside other files or beside the submission; raise `Malformed`."""
+    task = source.task
+    if task.interface == "gpumode":
+        hidden = {place(text)[0] for text in (task.reference, task.checker or "", *_baselines(task))}
+        beside = {path: data for path, data in source.task_files.items() if path.endswith(".py") and path not in hidden}
+        return replace(source, beside=beside, calling="gpumode kernel")
+    if task.interface == "kernelbench":
+        return replace(source, calling="kernelbench model")
+    return _with_solution(_with_definition(source)) if task.interface == "flashinfer" else source
+
+
+def _baselines(task: Task) -> list[str]:
+    return list(task.benchmark.baselines.values()) if task.benchmark else []
+
+
+def called(task: Task, where: str) -> Entry:
+    """Return how the oracle's worker calls the reference or a baseline at `where` (`file.py:function`)."""
+    kind = {"kernelbench": "kernelbench model", "gpumode": "gpumode kernel", "flashinfer": "flashinfer reference"}
+    return (*place(where), kind.get(task.interface, "function"))
+
+
+def oracle_functions(task: Task) -> dict[str, Entry]:
+    """Return what the oracle's worker imports: the reference, what makes inputs, and the checker where there is one."""
+    functions: dict[str, Entry] = {"reference": called(task, task.reference)}
+    if task.interface in MAKERS:
+        functions["inputs"] = (place(task.reference)[0], *MAKERS[task.interface])
+    for name, spec in task.inputs.items():
+        if spec.generator is not None:
+            functions[f"input {name}"] = (*place(spec.generator), "generator")
+    if task.checker is not None:
+        checker = place(task.checker)
+        functions["checker"] = (*checker, "gpumode checker") if task.interface == "gpumode" else checker
+    return functions
+
+
+def _with_definition(source: ItemSource) -> ItemSource:
+    file = place(source.task.reference)[0]
+    definition = _read(source.task_files, file, _Definition, "task")
+    constants = {name: axis.value for name, axis in definition.axes.items() if axis.value is not None}
+    inputs = {
+        name: Input(shape=_axes(each, constants), dtype=_known(each.dtype, name), scalar=each.shape is None)
+        for name, each in definition.inputs.items()
+    }
+    outputs = {
+        name: Output(shape=_axes(each, constants), dtype=_known(each.dtype, name))
+        for name, each in definition.outputs.items()
+    }
+    task = msgspec.structs.replace(
+        source.task,
+        inputs={name: source.task.inputs.get(name, spec) for name, spec in inputs.items()},
+        outputs={name: source.task.outputs.get(name, spec) for name, spec in outputs.items()},
+        reference=f"{REFERENCE_FILE}:run",
+    )
+    files = {**source.task_files, REFERENCE_FILE: definition.reference.encode()}
+    workloads = [
+        _decoded(line, name, Workload, "task")
+        for name, data in source.task_files.items()
+        if name.endswith(".jsonl")
+        for line in data.splitlines()
+        if line.strip()
+    ]
+    return replace(source, task=task, task_files=files, workloads=workloads)
+
+
+def _with_solution(source: ItemSource) -> ItemSource:
+    """Unpack the sources of the one JSON file that a flashinfer solution is."""
+    if source.solution is None:
+        return source
+    files = [path for path in source.solution if path.endswith(".json")]
+    if len(files) != 1:
+        raise Malformed("submission", f"a flashinfer solution is one JSON file; solution/ holds {len(files)}")
+    solution = _read(source.solution, files[0], _Solution, "submission")
+    if solution.spec.language not in PYTHON:
+        raise Malformed("submission", f"a solution in {solution.spec.language} is not run yet; python and triton are")
+    file, _, function = solution.spec.entry_point.partition("::")
+    return replace(
+        source,
+        task=msgspec.structs.replace(source.task, entry=f"{file}:{function}"),
+        solution={each.path: each.content.encode() for each in solution.sources},
+        calling="flashinfer" if solution.spec.destination_passing_style else "flashinfer returning",
+    )
+
+
+def _axes(array: _Array, constants: Mapping[str, int]) -> list[int | str]:
+    return [constants.get(name, name) for name in array.shape or []]
+
+
+def _known(dtype: str, name: str) -> Any:
+    if dtype not in DTYPES:
+        raise Malformed("task", f"the definition gives {name} the dtype {dtype!r}; expected one of {', '.join(DTYPES)}")
+    return dtype
+
+
+def _read(files: Mapping[str, bytes], file: str, kind: type[Any], fault: Literal["task", "submission"]) -> Any:
+    if file not in files:
+        raise Malformed(fault, f"{file} is missing")
+    return _decoded(files[file], file, kind, fault)
+
+
+def _decoded(data: bytes, file: str, kind: type[Any], fault: Literal["task", "submission"]) -> Any:
+    try:
+        return msgspec.json.decode(data, type=kind)
+    except (msgspec.DecodeError, RecursionError) as why:
+        raise Malformed(fault, f"{file} cannot be read: {why}") from None
