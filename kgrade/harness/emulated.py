@@ -123,8 +123,7 @@ class EmulatedCandidate:
         capability = int(self.arch.name.removeprefix("sm_"))
         made = self.compiler.compile(source, out, checks, arch=capability, includes=includes)
         out.chmod(0o755)
-        short = made.log.replace(f"{self.run.folder}/", "").replace(str(self.compiler.prepare(checks)), "runtime")
-        return replace(made, log=short)
+        return replace(made, log=made.log.replace(f"{self.run.folder}/", ""))
 
     def _workers(self, library: Path) -> Standby:
         return self.run.workers(OBJECTS, self.method, {CANDIDATE: (library.name, self.task.entry.rpartition(":")[2])})

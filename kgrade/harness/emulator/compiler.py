@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from kgrade.harness.build.runner import Finished, Runner, output_of
+from kgrade.harness.emulator.objects import Objects, key_of
 
 RUNTIME = Path(__file__).parent / "runtime"
 NO_COMPILER = "no C++ compiler was found on PATH (g++ or clang++)"
@@ -75,41 +76,58 @@ class Compiler:
         """Compile every `.cu` (and `.cpp`) under `folder`, translated, to `out/emulated[.checks].so`.
 
         `arch` is the compute capability that `__CUDA_ARCH__` states (90 for sm_90). `out` must be writable by the
-        user behind the wall.
+        user behind the wall. What was compiled before is taken from the cache.
         """
         prepared = self.prepare(checks)
+        library = out / f"emulated{'.checks' * checks}.so"
+        kept = Objects(self.cache / "objects")
+        key = key_of([prepared.name, str(arch)], [folder, *includes])
+        log = kept.fetch(key, library)
+        if log is not None:
+            return Compiled(library, f"[compiled before]\n{log}", 0.0)
+        made = self._compiled(prepared, folder, library, checks, arch, includes)
+        if made.library is not None:
+            kept.add(key, made.library, made.log)
+        return made
+
+    def _compiled(
+        self, prepared: Path, folder: Path, library: Path, checks: bool, arch: int, includes: Sequence[Path]
+    ) -> Compiled:
         sources = sorted(path for path in folder.rglob("*") if path.suffix in (".cu", ".cpp", ".cc") and path.is_file())
-        name = "emulated.checks" if checks else "emulated"
         log: list[str] = []
-        seconds = 0.0
-        objects = []
+        commands, objects = [], []
         for number, source in enumerate(sources):
-            made = out / f"{name}.{number}.o"
-            command = [
-                *self._command(checks), f"-D__CUDA_ARCH__={arch * 10}", "-include", str(prepared / "cuda_emulator.h"),
+            made = library.with_suffix(f".{number}.o")
+            commands.append([
+                *self.command(checks), f"-D__CUDA_ARCH__={arch * 10}", "-include", str(prepared / "cuda_emulator.h"),
                 *(f"-I{path}" for path in (folder, source.parent, *includes)),
                 "-x", "c++", "-c", str(source), "-o", str(made),
-            ]  # fmt: skip
-            finished = self._finished(command, [folder, prepared, *includes], [out], log)
-            seconds += finished.seconds
-            if finished.returncode != 0:
-                return Compiled(None, "".join(log), seconds)
+            ])  # fmt: skip
             objects.append(str(made))
         # Bound inside itself, so that two solutions in one process never see each other's functions.
         runtime = [str(path) for path in sorted(prepared.glob("*.o"))]
-        library = out / f"{name}.so"
         link = [str(self.executable), "-shared", "-Wl,-Bsymbolic", "-pthread", "-ldl", "-o", str(library)]
-        finished = self._finished([*link, *objects, *runtime], [folder, prepared], [out], log)
-        seconds += finished.seconds
-        return Compiled(library if finished.returncode == 0 else None, "".join(log), seconds)
+        commands.append([*link, *objects, *runtime])
+        seconds, worked = 0.0, True
+        for command in commands:
+            finished = self._finished(command, [folder, prepared, *includes], [library.parent], log)
+            seconds += finished.seconds
+            worked = finished.returncode == 0
+            if not worked:
+                break
+        said = "".join(log)
+        for path, name in ((folder, folder.name), (library.parent, library.parent.name), (prepared, "runtime")):
+            said = said.replace(str(path), name)
+        return Compiled(library if worked else None, said, seconds)
 
     def prepare(self, checks: bool) -> Path:
         """Compile the runtime and its precompiled header once for this compiler; return their folder."""
         if checks not in self._prepared:
             place = self.cache / f"{self._key(checks)}{'-checks' if checks else ''}"
-            with _alone(self.cache):
-                if not (place / "complete").exists():
-                    self._prepare(place, checks)
+            if not (place / "complete").exists():
+                with _alone(self.cache):
+                    if not (place / "complete").exists():
+                        self._prepare(place, checks)
             self._prepared[checks] = place
         return self._prepared[checks]
 
@@ -121,7 +139,7 @@ class Compiler:
                 shutil.copyfile(path, place / path.name)
         header = place / "cuda_emulator.h"
         self._own(
-            [*self._command(checks), "-D__CUDA_ARCH__=900", "-x", "c++-header", str(header), "-o", f"{header}.gch"]
+            [*self.command(checks), "-D__CUDA_ARCH__=900", "-x", "c++-header", str(header), "-o", f"{header}.gch"]
         )
         # The runtime itself is never instrumented: it must see what the checks must not.
         plain = [str(self.executable), *_COMMON, "-O2", "-g1", "-fvisibility=hidden", *(["-DEMU_CHECKS"] * checks)]
@@ -136,13 +154,14 @@ class Compiler:
         if done.returncode != 0:
             raise RuntimeError(f"the emulator's runtime does not compile here: {done.stderr[-2000:]}")
 
-    def _command(self, checks: bool) -> list[str]:
+    def command(self, checks: bool) -> list[str]:
+        """Return the compiler with the flags that every source and the precompiled header get."""
         return [str(self.executable), *_COMMON, *(_CHECKED if checks else _FAST)]
 
     def _key(self, checks: bool) -> str:
         """A name for everything that the prepared runtime depends on."""
         digest = hashlib.sha256(
-            repr((str(self.executable), self.executable.stat().st_mtime, self._command(checks))).encode()
+            repr((str(self.executable), self.executable.stat().st_mtime, self.command(checks))).encode()
         )
         for path in sorted(path for path in RUNTIME.iterdir() if path.is_file()):
             digest.update(path.name.encode() + path.read_bytes())
