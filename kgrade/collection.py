@@ -15,13 +15,14 @@ from pathlib import Path
 
 import msgspec
 
+from kgrade.harness import settling
 from kgrade.harness.channel import Cancelled
 from kgrade.harness.collect import collect
 from kgrade.harness.probe import BadOrder, Order, probe, recorded
 from kgrade.harness.progress import Step
 from kgrade.harness.run import ItemSource, Machine
 from kgrade.records import codec
-from kgrade.records.evidence import NOT_COLLECTED, STAGES, CaseCheck, Evidence
+from kgrade.records.evidence import NOT_COLLECTED, STAGES, CaseCheck, Evidence, Finding, SettlingTest
 from kgrade.records.faults import BadRecord
 from kgrade.records.grade import Probe
 from kgrade.records.slugs import ItemId, is_slug
@@ -136,6 +137,30 @@ def probe_item(
         raise CollectionError(str(why).splitlines()[0]) from None
     found = probe(source, order, on_step, cancel or threading.Event(), queue.machine(order.target))
     return recorded(order, found), found
+
+
+def settle_finding(
+    path: Path,
+    item: ItemId,
+    finding: Finding,
+    target: str,
+    on_step: Callable[[Step], None] = lambda step: None,
+    cancel: threading.Event | None = None,
+) -> tuple[Probe, list[SettlingTest]]:
+    """Run the tests that settle `finding` on an item as it is committed, and no others.
+
+    Nothing is kept: what comes back is what a grade records as a probe, and each test's result. Raises
+    `CollectionError` for an item that cannot be read, `Cancelled` when `cancel` is set meanwhile.
+    """
+    queue = _Queue(path)
+    try:
+        source = queue.source(item)
+    except (BadRecord, GitError) as why:
+        raise CollectionError(str(why).splitlines()[0]) from None
+    case, tests = settling.settle(
+        source, finding.rule, target, on_step, cancel or threading.Event(), queue.machine(target)
+    )
+    return settling.recorded(finding, target, case, tests), tests
 
 
 Logs = dict[str, bytes]

@@ -124,10 +124,14 @@ class Candidate:
 
     def integrity(self, oracle: Oracle, found: Integrity, checked: StageStatus | None) -> Integrity:
         """Return the integrity stage: `found`, which was read from the source, with what the tests show."""
-        reason = why_not_run(self.task, self.run.target) or self._not_imported() or self._not_examined()
+        reason = self.why_not_examined()
         if reason is not None or self.workers is None:
             return unexamined(found, reason or "it has no worker")
         return examine(self.run, found, oracle, self.workers, self.method.framework, checked)
+
+    def why_not_examined(self) -> str | None:
+        """Say why the tests that settle findings cannot run it here; None when they can."""
+        return why_not_run(self.task, self.run.target) or self._not_imported() or self._not_examined()
 
     def _not_examined(self) -> str | None:
         """Say why the tests that run a submission do not understand this task; None where they do."""

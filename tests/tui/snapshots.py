@@ -61,7 +61,7 @@ class Scene:
 SCENES: Final = (
     Scene("diff", "d"),
     Scene("diff-blanks", "W", "W"),
-    Scene("diff-start-opened", "]]]k", ""),
+    Scene("diff-start-opened", "]]]]k", ""),
     Scene("task", "i"),
     Scene("source", "s"),
     Scene("build", "b"),
@@ -70,6 +70,7 @@ SCENES: Final = (
     Scene("performance", "p"),
     Scene("profile", "r"),
     Scene("findings", "f"),
+    Scene("rule", "]I", "q"),
     Scene("history", "L"),
     Scene("comment", "dcThe maximum is not subtracted, so large inputs overflow", "\x1b"),
     Scene("search", "/exp\r", "/\r"),

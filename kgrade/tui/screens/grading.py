@@ -11,7 +11,7 @@ from kgrade.desk.desk import Desk
 from kgrade.desk.people import Moved
 from kgrade.desk.saving import Saved
 from kgrade.desk.sitting import Sitting
-from kgrade.records.evidence import STAGES
+from kgrade.records.evidence import STAGES, Finding
 from kgrade.records.slugs import ItemId
 from kgrade.repository.order import EmptyQueue
 from kgrade.tui.contexts import Option, PickContext, QuestionContext, TextContext
@@ -23,7 +23,7 @@ from kgrade.tui.screens.help import HelpPage
 from kgrade.tui.screens.looking import go_on, leads_on, looking_deeds
 from kgrade.tui.screens.notes import Notes
 from kgrade.tui.screens.panes import PaneMaker, PaneSet
-from kgrade.tui.screens.probing import ask_for_case
+from kgrade.tui.screens.probing import ask_for_case, settle
 from kgrade.tui.screens.queue import Kind, QueuePage
 from kgrade.tui.screens.reading import Deeds, reading_deeds
 from kgrade.tui.screens.scoring import Scoring
@@ -166,8 +166,8 @@ class GradingPage:
             return self._notes.why_no_note()
         if action == "editor.place":
             return self._notes.why_no_place()
-        if action == "finding" and not leads_on(self._stage):
-            return Findings(self._stage, self._scoring, lambda: self._panes.open).why_not()
+        if action.startswith("finding") and not (action == "finding" and leads_on(self._stage)):
+            return self._findings(self._scoring).why_not(action)
         if action == "snippet":
             return self._scoring.why_no_snippet()
         return None
@@ -220,6 +220,9 @@ class GradingPage:
             "snippet": lambda key: scoring.snippet(),
             "gates": lambda key: scoring.gates(),
             "finding": lambda key: self._enter(scoring),
+            "finding.judge": lambda key: self._findings(scoring).next_judgement(),
+            "finding.rule": lambda key: self._findings(scoring).explain(),
+            "finding.settle": lambda key: self._findings(scoring).settle(),
             "private": lambda key: scoring.private_note(),
             "verdict": lambda key: scoring.verdict(),
             "feedback": lambda key: scoring.feedback(),
@@ -242,16 +245,31 @@ class GradingPage:
         if leads_on(self._stage):
             go_on(self._stage)
         else:
-            Findings(self._stage, scoring, lambda: self._panes.open).judge()
+            self._findings(scoring).judge()
+
+    def _findings(self, scoring: Scoring) -> Findings:
+        return Findings(self._stage, scoring, lambda: self._panes.open, self._settle)
+
+    def _settle(self, finding: Finding, stage: str | None) -> None:
+        """Run the tests that settle a finding, or collect `stage` where that settles it."""
+        assert self._scoring is not None
+        sitting = self._scoring.sitting
+        if stage is None:
+            settle(self._stage, sitting, self._desk.root, finding, self._edited)
+        else:
+            self._collect_stages(sitting.item.id, [stage])
 
     def _collect(self, item: ItemId) -> None:
         """Ask for a stage, collect its evidence, and open the item again to show it."""
         options = [Option("", "every stage"), *(Option(stage, stage) for stage in STAGES)]
 
         def chosen(stage: str) -> None:
-            CollectingPage(self._stage, item, self._desk.root, [stage] if stage else [], lambda: self._reload(item))
+            self._collect_stages(item, [stage] if stage else [])
 
         PickContext(self._stage, f"collect evidence for {item} on this machine", lambda: options, chosen)
+
+    def _collect_stages(self, item: ItemId, stages: list[str]) -> None:
+        CollectingPage(self._stage, item, self._desk.root, stages, lambda: self._reload(item))
 
     def _probed(self) -> None:
         """Show the sheet with the probe in it, where the probes are listed."""
