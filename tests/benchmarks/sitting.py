@@ -35,8 +35,8 @@ def opened(queue: Path, width: int = 80, height: int = 24) -> Terminal:
 
 def cost(terminal: Terminal, keys: str) -> int:
     """Bytes that the application sends for `keys`, written at once."""
-    before = terminal.received
+    before = len(terminal.sent)
     terminal.send(keys)
     terminal.wait_for_bytes()
     terminal.settle(quiet=QUIET_S, limit=60)
-    return terminal.received - before
+    return len(terminal.sent) - before
