@@ -44,7 +44,7 @@ def _return(walk: Walk, frame: Frame, node: ast.Return) -> bool:
         made = value.identity | {tag[5:] for tag in value.tags if tag.startswith("from:alloc:")}
         empty = {token for token in made if token.startswith("alloc:") and not _filled(frame, token)}
         about = value.tags.union(*(walk.contents[token] for token in made - empty))
-        about |= _later(walk, frame, made)
+        about |= _later(walk, frame, value, made)
         unwritten = {tag for tag in value.tags if tag.startswith("stored:") and tag not in frame.written}
         for token in value.identity:
             if token in frame.written:
@@ -62,16 +62,22 @@ def _filled(frame: Frame, token: str) -> bool:
     return token in frame.written or any(mark.endswith("|" + token) for mark in frame.written)
 
 
-def _later(walk: Walk, frame: Frame, made: Tags) -> set[str]:
+def _later(walk: Walk, frame: Frame, value: Value, made: Tags) -> set[str]:
     """`partly:BRANCH` for a buffer that only one side of a branch fills, `waiting` for one that is kept unfilled."""
     found: set[str] = set()
     for token in made:
         if token.startswith("alloc:") and token not in frame.written:
             marks = [mark for mark in frame.written if mark.startswith("partly:") and mark.endswith("|" + token)]
             found |= {mark.partition("|")[0] for mark in marks}
-            if any(token in walk.contents[each] for each in walk.live_stores):
+            if not any(tag.startswith("stored:") for tag in value.tags) and _waits(walk, token):
                 found.add("waiting")
     return found
+
+
+def _waits(walk: Walk, token: str) -> bool:
+    """Whether the buffer is kept for later calls together with inputs, to be filled from them."""
+    kept = (walk.contents[each] for each in walk.live_stores)
+    return any(token in about and any(tag.startswith("in:") for tag in about) for about in kept)
 
 
 def _collected(walk: Walk, token: str) -> Tags:
