@@ -11,8 +11,8 @@ from typing import Final, NamedTuple
 
 from rich.cells import cell_len
 
+from kgrade.records.neutral import neutral
 from kgrade.tui.lines import Lines, Place, Row, Rows, Span
-from kgrade.tui.text import neutral
 
 WIDTH: Final = 78
 """Columns that sentences are wrapped to; a table puts what matters most within them."""

@@ -11,11 +11,11 @@ from textual.drivers.linux_driver import LinuxDriver
 from textual.geometry import Offset
 from textual.screen import Screen
 
+from kgrade.records.neutral import neutral
 from kgrade.tui.dispatcher import Dispatcher
 from kgrade.tui.driver import ChangedCellsDriver
 from kgrade.tui.editor import EditorError, edited
 from kgrade.tui.keys import KeyTable
-from kgrade.tui.text import neutral
 from kgrade.tui.text_entry import TextEntry
 from kgrade.tui.widgets.bottom import EntryText, KeysShown, MessageText, key_lines, message_lines, parted
 from kgrade.tui.widgets.drawn import Drawn

@@ -12,8 +12,6 @@ from collections.abc import Iterator
 from functools import lru_cache
 from typing import Final
 
-from rich.cells import cell_len
-
 TAB: Final = 4
 """Columns between tab stops."""
 
@@ -55,12 +53,20 @@ def neutral(text: str) -> str:
     return "".join(piece for piece, _ in neutral_pieces(text))
 
 
+def neutral_lines(text: str) -> str:
+    """`text` safe to print, with its line ends kept and `neutral` on each line."""
+    if text.isascii() and text.isprintable():
+        return text
+    return "\n".join(neutral(line) for line in text.split("\n"))
+
+
 def neutral_pieces(text: str, column: int = 0) -> Iterator[tuple[str, bool]]:
     """`text`, which starts at `column`, in pieces: (safe text, whether it stands for something else)."""
     if text.isascii() and text.isprintable():
         if text:
             yield text, False
         return
+    tabbed = "\t" in text
     start = marks = 0
     for index, character in enumerate(text):
         if character == "\t":
@@ -79,7 +85,7 @@ def neutral_pieces(text: str, column: int = 0) -> Iterator[tuple[str, bool]]:
             replacement, flagged = symbol, True
         if index > start:
             piece = text[start:index]
-            column += cell_len(piece)
+            column += _cells(piece) if tabbed else 0
             yield piece, False
         if character == "\t":
             replacement = " " * (TAB - column % TAB)
@@ -88,6 +94,15 @@ def neutral_pieces(text: str, column: int = 0) -> Iterator[tuple[str, bool]]:
         start = index + 1
     if start < len(text):
         yield text[start:], False
+
+
+def _cells(text: str) -> int:
+    """The columns that `text` takes; what knows them is imported when a tab makes it matter."""
+    if text.isascii():
+        return len(text)
+    from rich.cells import cell_len
+
+    return cell_len(text)
 
 
 @lru_cache(maxsize=8192)
