@@ -7,6 +7,7 @@ U+0020.
 
 from __future__ import annotations
 
+import re
 import unicodedata
 from collections.abc import Iterator
 from functools import lru_cache
@@ -33,6 +34,9 @@ _NAMED: Final = {
     "\u2069": "PDI",
     "\ufeff": "BOM",
 }
+
+# What may be anything but a plain letter: long lines are mostly made of the others, which need no look each.
+_NOT_PLAIN: Final = re.compile("[^ -~\u00a1-\u00ac\u00ae-\u02af\u3041-\u3096\u30a1-\u30fa\u4e00-\u9fff\uac00-\ud7a3]")
 
 _INVISIBLE_CATEGORIES: Final = frozenset({"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"})
 
@@ -67,8 +71,12 @@ def neutral_pieces(text: str, column: int = 0) -> Iterator[tuple[str, bool]]:
             yield text, False
         return
     tabbed = "\t" in text
-    start = marks = 0
-    for index, character in enumerate(text):
+    start = marks = last = 0
+    for found in _NOT_PLAIN.finditer(text):
+        index, character = found.start(), found[0]
+        if index != last:
+            marks = 0
+        last = index + 1
         if character == "\t":
             replacement, flagged = "", False
         elif unicodedata.combining(character) or unicodedata.category(character) in ("Mn", "Me"):
