@@ -9,10 +9,11 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from kgrade.records.neutral import neutral
 from kgrade.repository.moves import FileMove
 from kgrade.repository.objects import object_id
 from kgrade.repository.refs import head_ref
-from kgrade.repository.runner import Git, printable, reason
+from kgrade.repository.runner import Git, reason
 from kgrade.repository.tree import TreeReader, split_path
 
 NO_MODE = "0"
@@ -152,7 +153,7 @@ def _entries(git: Git, paths: Sequence[str]) -> dict[str, list[IndexEntry]]:
 
 
 def _held(git: Git) -> str:
-    lock = printable(str(git.git_dir / "index.lock"))
+    lock = neutral(str(git.git_dir / "index.lock"))
     return f"another git command holds {lock}; the branch follows when it is gone"
 
 
@@ -239,4 +240,4 @@ def _remove_empty(root: Path, folders: Sequence[str]) -> None:
 
 
 def _shown(git: Git) -> str:
-    return printable(str(git.folder))
+    return neutral(str(git.folder))

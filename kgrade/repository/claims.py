@@ -13,11 +13,12 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Literal, Protocol
 
+from kgrade.records.neutral import neutral
 from kgrade.records.slugs import ItemId, is_slug
 from kgrade.repository.commits import Identity, Stamp, commit_object
 from kgrade.repository.objects import MissingObjectError, object_id
 from kgrade.repository.refs import RefBusyError, RefMovedError, move_ref, read_refs
-from kgrade.repository.runner import Git, GitError, printable
+from kgrade.repository.runner import Git, GitError
 from kgrade.repository.storing import NewObject, store
 from kgrade.repository.tree import TreeReader
 
@@ -243,7 +244,7 @@ class Claims:
     def _write(self, item: ItemId, slot: int, state: State, ref: str, old: str | None) -> Claim | None:
         # The nonce: two clients that moved a ref to the very same object would both believe that they won.
         nonce = str(uuid.uuid4())
-        host = printable(socket.gethostname())
+        host = neutral(socket.gethostname())
         trailers = {
             "Item": str(item),
             "Slot": str(slot),
@@ -287,7 +288,7 @@ class Claims:
             return None
         if ref != f"{CLAIMS}{_ref_part(item)}/{slot}" or lease < 0:
             return None
-        nonce, host = printable(fields.get("Nonce", "")), printable(fields.get("Host", ""))
+        nonce, host = neutral(fields.get("Nonce", "")), neutral(fields.get("Host", ""))
         return Claim(item, slot, fields["Evaluator"], nonce, lease, state, host, int(committed[1]), ref, oid)
 
 

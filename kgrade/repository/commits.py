@@ -10,9 +10,10 @@ import time
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
+from kgrade.records.neutral import neutral
 from kgrade.repository.moves import FileMove, moves_between
 from kgrade.repository.objects import object_id
-from kgrade.repository.runner import GitError, printable
+from kgrade.repository.runner import GitError
 from kgrade.repository.signing import signing_environment
 from kgrade.repository.storing import NewObject, store
 from kgrade.repository.tree import Entry, Snapshot, TreeError, TreeReader, format_tree, split_path
@@ -55,7 +56,7 @@ class Stamp:
         """The line without its first word; GitError where nothing is left of the name."""
         name, email = (_cleaned(text) for text in (self.identity.name, self.identity.email))
         if not name:
-            raise GitError(f"the name {printable(self.identity.name)!r} cannot stand on a commit; set git's user.name")
+            raise GitError(f"the name {neutral(self.identity.name)!r} cannot stand on a commit; set git's user.name")
         return f"{name} <{email}> {self.when}"
 
 
