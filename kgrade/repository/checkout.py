@@ -6,8 +6,9 @@ import os
 import secrets
 import stat
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from pathlib import Path
+
+import msgspec
 
 from kgrade.repository.moves import FileMove
 from kgrade.repository.objects import object_id
@@ -24,8 +25,7 @@ class InTheWayError(Exception):
     """Why a checkout cannot follow now; the sentence names what the person may do about it."""
 
 
-@dataclass(frozen=True, slots=True)
-class IndexEntry:
+class IndexEntry(msgspec.Struct, frozen=True):
     """One index entry; `oid` is None where the index has none."""
 
     path: str
@@ -33,8 +33,7 @@ class IndexEntry:
     oid: str | None
 
 
-@dataclass(frozen=True, slots=True)
-class IndexPlan:
+class IndexPlan(msgspec.Struct, frozen=True):
     """Index entries to write, and what takes them back."""
 
     entries: tuple[IndexEntry, ...]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from functools import cached_property
+from pathlib import PurePath
 from typing import TYPE_CHECKING, Final
 
 from kgrade.tui.lines import LazyRows, Place, Row, SourceText, Span
@@ -31,6 +32,32 @@ _STYLE_OF: Final = (
     ("Name.Function", "code.name"),
     ("Name.Class", "code.name"),
 )
+
+
+LEXERS: Final = {
+    ".py": "python",
+    ".pyi": "python",
+    ".cu": "cuda",
+    ".cuh": "cuda",
+    ".hip": "cuda",
+    ".c": "c",
+    ".h": "c",
+    ".cc": "cpp",
+    ".cpp": "cpp",
+    ".cxx": "cpp",
+    ".hh": "cpp",
+    ".hpp": "cpp",
+    ".json": "json",
+    ".md": "markdown",
+    ".sh": "bash",
+    ".toml": "toml",
+    ".yaml": "yaml",
+    ".yml": "yaml",
+}
+"""Pygments' names of the usual languages: it matches a path against a thousand patterns, and looks for plugins.
+
+It has no lexer of its own for HIP and takes .cuh for nothing.
+"""
 
 
 class HighlightedText:
@@ -65,13 +92,14 @@ class HighlightedText:
 
     @cached_property
     def _lexer(self) -> Lexer | None:
-        from pygments.lexers import get_lexer_for_filename
+        from pygments.lexers import get_lexer_by_name, get_lexer_for_filename
         from pygments.util import ClassNotFound
 
-        # Pygments has no lexer of its own for HIP and takes .cuh for nothing.
-        name = self._path + ".cu" if self._path.endswith((".cuh", ".hip")) else self._path
+        name = LEXERS.get(PurePath(self._path).suffix)
         try:
-            return get_lexer_for_filename(name, stripnl=False, ensurenl=False)
+            if name is not None:
+                return get_lexer_by_name(name, stripnl=False, ensurenl=False)
+            return get_lexer_for_filename(self._path, stripnl=False, ensurenl=False)
         except ClassNotFound:
             return None
 
