@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections import OrderedDict
 from functools import cached_property
 from pathlib import PurePath
@@ -60,6 +61,20 @@ It has no lexer of its own for HIP and takes .cuh for nothing.
 """
 
 
+_first_picture = threading.Event()
+"""Set while a first picture is made: it does not wait for Pygments, whose tables take as long as all of its text."""
+
+
+def leave_plain() -> None:
+    """Colour nothing until `colour`."""
+    _first_picture.set()
+
+
+def colour() -> None:
+    """Colour what is looked at from now on."""
+    _first_picture.clear()
+
+
 class HighlightedText:
     """The lines of a file as spans. `path` chooses the language by its ending; an unknown one stays plain."""
 
@@ -73,6 +88,8 @@ class HighlightedText:
 
     def __getitem__(self, index: int, /) -> tuple[Span, ...]:
         """The spans of line `index`, counted from 0."""
+        if _first_picture.is_set():
+            return (Span(self.source[index]),)
         number = index // _WINDOW
         if number not in self._windows:
             self._windows[number] = self._window(number * _WINDOW)
