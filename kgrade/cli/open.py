@@ -5,7 +5,8 @@ from __future__ import annotations
 import contextlib
 import gc
 import sys
-import threading
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, get_args
 
@@ -34,37 +35,43 @@ def open_app(folder: Path, evaluator: str | None = None, colours: Colours | None
     # Nothing that is imported is garbage, and looking for it there takes a tenth of the time to the first picture.
     gc.disable()
     try:
-        with desk_at(folder, evaluator) as desk:
-            if not (sys.stdin.isatty() and sys.stdout.isatty()):
+        if not (sys.stdin.isatty() and sys.stdout.isatty()):
+            with desk_at(folder, evaluator):
                 raise Lacking("the app needs a terminal (over SSH: ssh -t); for scripts there is: kgrade list --json")
-            return _run(desk, colours or desk.config.color)
+        return _run(folder, evaluator, colours)
     finally:
         gc.enable()
 
 
-def _run(desk: Desk, colours: Colours) -> int:
-    from kgrade.desk.people import config_path
+def _run(folder: Path, evaluator: str | None, colours: Colours | None) -> int:
+    from kgrade.desk.people import config_path, read_config
     from kgrade.tui.colours import choose_colours
     from kgrade.tui.keys import KeyTable, KeyTableError
 
+    config = read_config()
     try:
-        table = KeyTable(desk.config.keys, single_letters=desk.config.single_keys)
+        table = KeyTable(config.keys, single_letters=config.single_keys)
     except KeyTableError as why:
         raise BadInput(f"{config_path()}: {why}") from None
-    threading.Thread(target=_look_ahead, args=(desk,), name="first-item", daemon=True).start()
+    colours = colours or config.color
     if colours != "auto":
         choose_colours(colours)  # before Textual is imported, which reads the number once
-    from kgrade.tui.app import KgradeApp
-    from kgrade.tui.palette import choose_theme
-    from kgrade.tui.panes import panes
+    with ExitStack() as stack, ThreadPoolExecutor(1, "desk") as beside:
+        # Sitting down waits for git several times; Textual is imported meanwhile.
+        sitting_down = beside.submit(stack.enter_context, desk_at(folder, evaluator))
+        beside.submit(_look_ahead, sitting_down)
+        from kgrade.tui.app import KgradeApp
+        from kgrade.tui.palette import choose_theme
+        from kgrade.tui.panes import panes
 
-    choose_theme(desk.config.theme)
-    return KgradeApp(desk, panes(desk.history), table=table).run(mouse=desk.config.mouse) or 0
+        desk = sitting_down.result()
+        choose_theme(config.theme)
+        return KgradeApp(desk, panes(desk.history), table=table).run(mouse=config.mouse) or 0
 
 
-def _look_ahead(desk: Desk) -> None:
-    """Find and claim the first item while Textual is imported; what is wrong with that, the app will be told."""
+def _look_ahead(desk: Future[Desk]) -> None:
+    """Find and claim the first item; what is wrong with that, the app will be told."""
     from kgrade.tui.screens.trouble import TROUBLE
 
     with contextlib.suppress(*TROUBLE):
-        desk.next()
+        desk.result().next()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import threading
 from collections import Counter
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
@@ -118,7 +119,8 @@ class Desk:
         with self._turn:
             lost: dict[ItemId, str] = {}
             while True:
-                found = order.next_item(self._places(lost), self._drafts.keys(), after)
+                first = self._first(lost) if after is None else None
+                found = first or order.next_item(self._places(lost), self._drafts.keys(), after)
                 if isinstance(found, EmptyQueue):
                     unread = self._sources.unread()
                     return msgspec.structs.replace(found, reasons=[*found.reasons, unread]) if unread else found
@@ -289,6 +291,7 @@ class Desk:
         standing = self._sending.step(cancel)
         self.notes = [*left, *self._sending.notes]
         self._listing.refresh()
+        self._listing.note_outlook()
         return standing
 
     def unsent(self) -> int:
@@ -313,6 +316,7 @@ class Desk:
         self._claiming.close()
         self._sending.close()
         self._drafts.close()
+        self._listing.note_outlook()
         self._listing.close()
         self._reader.objects.close()
 
@@ -327,15 +331,24 @@ class Desk:
     def _places(self, lost: dict[ItemId, str]) -> list[Place]:
         """The rows with their states; `lost` are items whose claims others turned out to have."""
         with self._turn:
-            rows = self._listing.rows()
-            graders = self.settings.graders_per_item
-            held = without_a_slot(rows, self._claiming.others(), graders, self.evaluator)
-            return order.overlaid(
-                self._listing.standing(),
-                drafts=self._drafts.keys(),
-                holders={**held, **lost},
-                skipped=self._skips.left(),
-            )
+            return self._at_this_moment(self._listing.standing(), lost)
+
+    def _at_this_moment(self, standing: Sequence[Place], lost: dict[ItemId, str]) -> list[Place]:
+        graders = self.settings.graders_per_item
+        rows = (place.row for place in standing)
+        held = without_a_slot(rows, self._claiming.others(), graders, self.evaluator)
+        return order.overlaid(
+            standing, drafts=self._drafts.keys(), holders={**held, **lost}, skipped=self._skips.left()
+        )
+
+    def _first(self, lost: dict[ItemId, str]) -> ItemId | None:
+        """The item to begin with, where that is known without reading the whole queue: a draft may be anywhere."""
+        outlook = None if self._drafts.keys() else self._listing.outlook()
+        if outlook is None:
+            return None
+        standing = [Place(row=row, state="open") for row in outlook.first]
+        found = order.next_item(self._at_this_moment(standing, lost), ())
+        return found if isinstance(found, ItemId) else None
 
     def _graded(self) -> list[ItemId]:
         rows = self._listing.rows()

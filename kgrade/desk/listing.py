@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import date, datetime, timedelta
+from itertools import islice
+from typing import Final
 
 import msgspec
 
@@ -15,6 +17,9 @@ from kgrade.repository.index import Index
 from kgrade.repository.index_rows import ItemRow
 from kgrade.repository.order import Place
 
+_FIRST: Final = 64
+"""Open items that an outlook holds: where others claimed or I left as many, the whole queue is read."""
+
 
 class Progress(msgspec.Struct, frozen=True, kw_only=True):
     """How far this evaluator is: items graded, all items that can be graded, graded today."""
@@ -22,6 +27,17 @@ class Progress(msgspec.Struct, frozen=True, kw_only=True):
     graded: int
     total: int
     today: int
+
+
+class Outlook(msgspec.Struct, frozen=True, kw_only=True):
+    """What an evaluator begins with, told without reading the whole queue: `first` are the next open items, in order.
+
+    `progress` is as of the day `on` (ISO 8601), here.
+    """
+
+    on: str
+    progress: Progress
+    first: list[ItemRow]
 
 
 class Listing:
@@ -39,16 +55,16 @@ class Listing:
         self._turns: list[int] = []
         self._standing = order.Standing(evaluator, sources.settings.graders_per_item)
         self._progress: tuple[date, Progress] | None = None
+        self._noted: dict[str, str] = {}
+        """The refs as of which the outlook was noted down last."""
 
     def refresh(self) -> bool:
         """Follow the refs; whether any moved since the last call."""
         with self._turn:
-            queue = (self._sources.queue.ref, self._sources.snapshot().commit)
-            others = self._sources.grade_refs()
-            at = {**others, queue[0]: queue[1]}
+            others, at = self._refs()
             if at == self._at:
                 return False
-            self._index.update(queue, others)
+            self._index.update((self._sources.queue.ref, at[self._sources.queue.ref]), others)
             self._put_in_order(self._index.rows())
             self._at, self._progress = at, None
             return True
@@ -64,12 +80,38 @@ class Listing:
         with self._turn:
             return self._standing.places(self.rows())
 
+    def outlook(self) -> Outlook | None:
+        """What was noted down when the refs stood as they do; None where they moved, and once all rows are here."""
+        with self._turn:
+            if self._at:
+                return None
+            data = self._index.noted(self._note_name, self._refs()[1])
+            try:
+                return msgspec.json.decode(data, type=Outlook) if data else None
+            except msgspec.DecodeError:
+                return None
+
+    def note_outlook(self) -> None:
+        """Keep the outlook for whoever opens this queue next."""
+        with self._turn:
+            if not self._at or self._noted == self._at:
+                return
+            open_ones = (place.row for place in self._standing.places(self._rows) if place.state == "open")
+            first = list(islice(open_ones, _FIRST))
+            outlook = Outlook(on=_today().isoformat(), progress=self.progress(), first=first)
+            self._index.note(self._note_name, self._at, msgspec.json.encode(outlook))
+            self._noted = self._at
+
     def progress(self) -> Progress:
         """How far the evaluator is, as of the last time that the refs were followed: cheap enough for every key."""
         with self._turn:
+            today = _today()
+            outlook = self.outlook()
+            if outlook is not None:
+                same_day = outlook.on == today.isoformat()
+                return outlook.progress if same_day else msgspec.structs.replace(outlook.progress, today=0)
             if not self._at:
                 self.refresh()
-            today = datetime.now().astimezone().date()
             if self._progress is None or self._progress[0] != today:
                 self._progress = (today, self._count(today))
             return self._progress[1]
@@ -78,6 +120,16 @@ class Listing:
         """Let go of the index."""
         with self._turn:
             self._index.close()
+
+    @property
+    def _note_name(self) -> str:
+        settings = self._sources.settings
+        return f"outlook {self._evaluator} {settings.order} {settings.graders_per_item}"
+
+    def _refs(self) -> tuple[dict[str, str], dict[str, str]]:
+        """The refs beside the queue's own that hold grades, and all of them, as they stand."""
+        others = self._sources.grade_refs()
+        return others, {**others, self._sources.queue.ref: self._sources.snapshot().commit}
 
     def _put_in_order(self, named: list[ItemRow]) -> None:
         """Take over the rows; only ids and times decide the order, and a saved grade changes neither."""
@@ -105,7 +157,7 @@ class Listing:
 
 
 def without_a_slot(
-    rows: list[ItemRow], claims: Mapping[ItemId, Mapping[str, str]], graders: int, evaluator: str
+    rows: Iterable[ItemRow], claims: Mapping[ItemId, Mapping[str, str]], graders: int, evaluator: str
 ) -> dict[ItemId, str]:
     """The items on which `graders` others are or have been at work, with who, in words.
 
@@ -123,6 +175,10 @@ def without_a_slot(
             if len(graded | held.keys()) >= graders:
                 taken[row.id] = ", ".join(held.values())
     return taken
+
+
+def _today() -> date:
+    return datetime.now().astimezone().date()
 
 
 def _local_day(saved: str) -> date | None:

@@ -7,8 +7,9 @@ import fcntl
 import random
 import time
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from typing import Literal
+
+import msgspec
 
 from kgrade.records.neutral import neutral
 from kgrade.repository.checkout import (
@@ -44,8 +45,7 @@ TRIES = 10
 PAUSE_S = 0.05
 
 
-@dataclass(frozen=True, slots=True)
-class Saved:
+class Saved(msgspec.Struct, frozen=True):
     """A commit that is safe in the repository.
 
     `ref` holds it: the branch itself, or the outbox ref from which the branch follows. `notes` are
@@ -58,16 +58,14 @@ class Saved:
     notes: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Outbox:
+class Outbox(msgspec.Struct, frozen=True):
     """The commits that wait: those of `tip` that `base` lacks. `base` is None on a branch without commits."""
 
     tip: str
     base: str | None
 
 
-@dataclass(frozen=True, slots=True)
-class Settled:
+class Settled(msgspec.Struct, frozen=True):
     """How the branch followed its outbox; `pending` says in one sentence why it has not, or is empty."""
 
     pending: str = ""

@@ -6,8 +6,9 @@ import os
 import secrets
 import stat
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from pathlib import Path
+
+import msgspec
 
 from kgrade.records.neutral import neutral
 from kgrade.repository.moves import FileMove
@@ -25,8 +26,7 @@ class InTheWayError(Exception):
     """Why a checkout cannot follow now; the sentence names what the person may do about it."""
 
 
-@dataclass(frozen=True, slots=True)
-class IndexEntry:
+class IndexEntry(msgspec.Struct, frozen=True):
     """One index entry; `oid` is None where the index has none."""
 
     path: str
@@ -34,8 +34,7 @@ class IndexEntry:
     oid: str | None
 
 
-@dataclass(frozen=True, slots=True)
-class IndexPlan:
+class IndexPlan(msgspec.Struct, frozen=True):
     """Index entries to write, and what takes them back."""
 
     entries: tuple[IndexEntry, ...]

@@ -10,8 +10,9 @@ import socket
 import time
 import uuid
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import Literal, Protocol
+
+import msgspec
 
 from kgrade.records.neutral import neutral
 from kgrade.records.slugs import ItemId, is_slug
@@ -36,8 +37,7 @@ _TRAILER = re.compile(r"^([A-Z][A-Za-z-]*): (.*)$", re.MULTILINE)
 _COMMITTED = re.compile(r"^committer .* (\d+) [+-]\d{4}$", re.MULTILINE)
 
 
-@dataclass(frozen=True, slots=True)
-class Claim:
+class Claim(msgspec.Struct, frozen=True):
     """One slot of one item. `at` is the commit's time in seconds since 1970, `lease_s` in seconds."""
 
     item: ItemId

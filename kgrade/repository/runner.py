@@ -12,9 +12,10 @@ import threading
 import time
 from collections import deque
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
+
+import msgspec
 
 from kgrade.records.neutral import neutral, neutral_lines
 
@@ -84,8 +85,7 @@ class GitCancelledError(GitError):
     """A git command that was killed because the caller no longer wants it."""
 
 
-@dataclass(frozen=True, slots=True)
-class Result:
+class Result(msgspec.Struct, frozen=True):
     """What a git command left behind; `code` is its exit status."""
 
     stdout: bytes
@@ -103,8 +103,7 @@ class Result:
         return printable(self.stderr.decode("utf-8", "replace"))
 
 
-@dataclass(frozen=True, slots=True)
-class LogEntry:
+class LogEntry(msgspec.Struct, frozen=True):
     """One git command as the command log shows it; `code` is None for one that was killed."""
 
     at: float

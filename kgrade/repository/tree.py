@@ -7,8 +7,9 @@ import re
 import threading
 from collections import OrderedDict
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from typing import Literal
+
+import msgspec
 
 from kgrade.records.neutral import neutral
 from kgrade.records.slugs import ItemId
@@ -42,8 +43,7 @@ class PathMissingError(TreeError):
     """A path that a commit does not have."""
 
 
-@dataclass(frozen=True, slots=True)
-class Entry:
+class Entry(msgspec.Struct, frozen=True):
     """One entry of a tree.
 
     `fault` is one sentence for an entry that must not be followed, and empty for a sound one.
