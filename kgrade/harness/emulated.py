@@ -7,7 +7,7 @@ from pathlib import Path
 
 import msgspec
 
-from kgrade.harness.build.targets import Architecture, architecture
+from kgrade.harness.build.targets import Architecture
 from kgrade.harness.check import CANDIDATE, Checking
 from kgrade.harness.compiled import Behind
 from kgrade.harness.dynamic import unexamined
@@ -17,18 +17,10 @@ from kgrade.harness.methods import INTERPRETED, Method
 from kgrade.harness.oracle import Oracle
 from kgrade.harness.run import Run, write
 from kgrade.harness.standby import Standby
-from kgrade.harness.watching import Launching, Watching
+from kgrade.harness.watching import ANOTHER_ORDER, UNSEEN, Launching, Watching, emulated_target
 from kgrade.records.evidence import Build, BuildTarget, Check, Integrity, StageStatus, Timing
 
 OBJECTS = "emulated"
-TARGET = "sm_90"  # what is emulated where a task names no CUDA target
-ANOTHER_ORDER = 1
-UNSEEN = (
-    "the order that a device would choose: blocks and threads ran in order, and once in a random order",
-    "weakly ordered memory: what one thread writes, every other sees at once",
-    "how tensor cores round inside a product, and the last bits of approximate instructions",
-    "registers, and launches that fail for want of them",
-)
 NO_TIMING = "CPU emulation yields no timing"
 
 
@@ -52,8 +44,7 @@ class EmulatedCandidate:
         task = run.source.task
         if run.target != INTERPRETED or task.language != "cuda" or task.interface != "cuda" or task.devices > 1:
             return None
-        known = [found for name in (*task.targets, TARGET) if (found := architecture(name)) is not None]
-        return cls(run, next(found for found in known if found.vendor == "cuda"))
+        return cls(run, emulated_target(task))
 
     def build(self) -> Build:
         """Return the build stage: the translation compiles, or why not. Whose fault it is, nvcc says, not this."""

@@ -318,6 +318,16 @@ EMU_EXPORT void kgrade_emulator_lend(const void* address, unsigned long bytes, c
 // What ended the last kernel that failed, or an empty text.
 EMU_EXPORT const char* kgrade_emulator_fault() { return sticky_why.c_str(); }
 
+// The error that nobody has asked for yet, in words, or an empty text; it is forgotten unless it is sticky.
+EMU_EXPORT const char* kgrade_emulator_pending() {
+  static std::string words;
+  const cudaError_t error = cudaGetLastError();
+  if (error == cudaSuccess) return "";
+  words = std::string("CUDA error: ") + cudaGetErrorString(error);
+  if (!sticky_why.empty()) words += " (" + sticky_why + ")";
+  return words.c_str();
+}
+
 // Forgets a fault, so that the next call starts clean; a device would need a new process.
 EMU_EXPORT void kgrade_emulator_reset() {
   sticky_error = last_error = cudaSuccess;
