@@ -431,6 +431,6 @@ def test_what_could_not_be_sent_is_sent_again_when_it_is_time() -> None:
             await asyncio.sleep(0.01)
         assert desk.synced >= 3
         desk.last_standing = Standing("pushed")
-        await on.settled()
+        await on.pilot.pause()
 
     play(scene, desk=desk)

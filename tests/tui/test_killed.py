@@ -60,7 +60,10 @@ class Seen:
         end = next(y for y, line in enumerate(lines) if line.startswith(" gates:"))
         scores = {}
         for line in lines[top + 1 : end]:
-            name, level, *comment = line.removeprefix(">").split()
+            words = line.removeprefix(">").partition("│")[0].split()
+            if not words:
+                continue  # only the levels of the criterion in focus go on here
+            name, level, *comment = words
             scores[name] = (level, comment[0] if comment and re.fullmatch(r"n\d+", comment[0]) else "")
         verdict = re.search(r"verdict: (\S+)", lines[end])
         assert verdict, lines[end]

@@ -409,16 +409,16 @@ class GradingPage:
         try:
             self._desk.sync(self._leaving)
         except TROUBLE as why:
-            application.call_from_thread(self._stage.say, sentence(why), "bad")
+            application.call_from_thread(self._stage.mention, sentence(why), "bad")
         else:
             if self._desk.notes:
-                application.call_from_thread(self._stage.say, "; ".join(self._desk.notes), "warn")
+                application.call_from_thread(self._stage.mention, "; ".join(self._desk.notes), "warn")
         application.call_from_thread(self._synced)
 
     def _synced(self) -> None:
         self._sends = False
-        self.draw()
         self._settling.after_step()
+        self.draw()
 
     def _moved(self, scoring: Scoring, anyway: bool, moved: Moved) -> None:
         self._stage.dispatcher.release()

@@ -41,6 +41,7 @@ class Stage(Screen[None]):
         self._larger = 0
         self._zoomed = False
         self._with_rubric = False
+        self._typing = False
 
     def compose(self) -> ComposeResult:
         """Everything, once."""
@@ -57,8 +58,16 @@ class Stage(Screen[None]):
         elif isinstance(self.keys.value, MessageText):
             self._context_changed()
 
+    def mention(self, text: str, tone: str = "") -> None:
+        """Say what nobody asked for just now: while a text is typed in the message line, it stands over the keys."""
+        if self._typing:
+            self.keys.show(MessageText(parted(neutral(text), self.size.width - 2)[0], tone))
+        else:
+            self.say(text, tone)
+
     def show_entry(self, entry: TextEntry | None) -> None:
         """Show the text being typed in the message line, with the terminal's own cursor in it."""
+        self._typing = entry is not None
         if entry is None:
             self.say("")
             self._cursor(visible=False)

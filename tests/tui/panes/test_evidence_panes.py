@@ -9,6 +9,7 @@ from kgrade.records import codec
 from kgrade.records.evidence import Build, Check, Evidence, SeenFault, Stage, Timing, ToleranceUsed
 from kgrade.records.grade import FindingAnswer, Probe, ProbeCase
 from kgrade.tui.panes import build, findings, performance, profile, tests
+from kgrade.tui.panes.logs import LogRows
 from tests.tui.panes.builders import (
     broken,
     built,
@@ -286,3 +287,25 @@ def test_an_examination_without_findings_says_what_that_means():
     pane = findings.pane(item({"cpu": evidence(integrity=integrity())}), EMPTY)
     assert "no finding: none of the signs" in text(pane.lines)
     assert pane.glance.text == "✓"
+
+
+def test_a_log_that_did_not_come_whole_says_so_at_its_end():
+    class Broken:
+        block = 1 << 14
+        size = 1000
+        newlines = (0, 2)
+        fault = "only 8 of 1000 bytes could be read; see: git fsck, and df"
+
+        def __len__(self) -> int:
+            return 8
+
+        def read(self, start: int, stop: int) -> bytes:
+            return b"one\ntwo\n"[start:stop]
+
+    rows = LogRows(Broken())
+    assert [rows[number].text for number in range(len(rows))] == [
+        "one",
+        "two",
+        "the log ends here too early: only 8 of 1000 bytes could be read; see: git fsck, and df",
+    ]
+    assert rows[2].sign == "!"
