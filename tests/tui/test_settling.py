@@ -9,6 +9,7 @@ import pytest
 from kgrade.desk import Desk
 from kgrade.records.slugs import ItemId
 from kgrade.tui.panes import panes
+from kgrade.tui.screens.stage import Stage
 from tests.conftest import Repo
 from tests.desk.conftest import ada, open_desk  # noqa: F401  (fixtures)
 from tests.desk.test_claiming import Clock, claiming_of
@@ -111,13 +112,17 @@ def test_what_could_not_be_sent_says_when_it_is_tried_again_and_is(
     hub.path.rename(away)
     timers: list[tuple[float, Callable[[], None]]] = []
 
+    def set_timer(stage: Stage, delay: float, then: Callable[[], None]) -> Held:
+        timers.append((delay, then))
+        return Held()
+
+    monkeypatch.setattr(Stage, "set_timer", set_timer)
+
     async def scene(on: Play) -> None:
-        stage = on.app.stage
-        monkeypatch.setattr(stage, "set_timer", lambda delay, then: (timers.append((delay, then)), Held())[1])
-        page = on.app.page
+        page, stage = on.app.page, on.app.stage
         assert page is not None
-        page.sync()
         await on.settled()
+        assert "tried again at" in on.message
         assert "not sent, again at " in on.lines[0]
         await on.press("ckept")
         stage.mention("tried again at noon", "warn")
