@@ -13,11 +13,12 @@ from kgrade.harness.compiled import Behind
 from kgrade.harness.dynamic import unexamined
 from kgrade.harness.emulator import CannotRun, translate
 from kgrade.harness.emulator.compiler import NO_COMPILER, Compiled, Compiler, find_compiler, runtime_cache
+from kgrade.harness.launch_bounds import launch_bounds
 from kgrade.harness.methods import INTERPRETED, Method
 from kgrade.harness.oracle import Oracle
 from kgrade.harness.run import Run, write
 from kgrade.harness.standby import Standby
-from kgrade.harness.watching import ANOTHER_ORDER, UNSEEN, Launching, Watching, emulated_target
+from kgrade.harness.watching import ANOTHER_ORDER, REGISTERS, UNSEEN, Launching, Watching, emulated_target
 from kgrade.records.evidence import Build, BuildTarget, Check, Integrity, StageStatus, Timing
 
 OBJECTS = "emulated"
@@ -37,6 +38,11 @@ class EmulatedCandidate:
         self.made: Compiled | None = None
         self.method = Method("numpy", None, f"CPU emulation of {arch.name}", UNSEEN)
         self._compile()
+        bounds = launch_bounds(run, arch) if self.workers is not None else None
+        if bounds is not None:
+            unseen = tuple(what for what in UNSEEN if what != REGISTERS)
+            self.method = replace(self.method, text=f"{self.method.text}, registers from ptxas", unseen=unseen)
+            self.launching = Launching(self.task, arch, bounds)
 
     @classmethod
     def of(cls, run: Run) -> EmulatedCandidate | None:
@@ -61,7 +67,9 @@ class EmulatedCandidate:
         if self.workers is None:
             return Check(status="not-run", reason=self.reason or "it was not compiled")
         calls = [self.launching.call(self.workers, order) for order in (0, ANOTHER_ORDER)]
-        checking = Checking(self.task, oracle, calls[0], self.method.text, UNSEEN, in_another_order=calls[1])
+        checking = Checking(
+            self.task, oracle, calls[0], self.method.text, self.method.unseen, in_another_order=calls[1]
+        )
         return self._watched(_untimed(checking.run(self.run.watch)))
 
     def time(self, oracle: Oracle) -> Timing:

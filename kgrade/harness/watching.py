@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -27,11 +27,12 @@ MULTIPROCESSORS = {
     "sm_100": 148, "sm_103": 148, "sm_110": 20, "sm_120": 170, "sm_121": 48,
 }  # fmt: skip
 TARGET = "sm_90"  # what is emulated where a task names no CUDA target
+REGISTERS = "registers, and launches that fail for want of them"
 UNSEEN = (
     "the order that a device would choose: blocks and threads ran in order, and once in a random order",
     "weakly ordered memory: what one thread writes, every other sees at once",
     "how tensor cores round inside a product, and the last bits of approximate instructions",
-    "registers, and launches that fail for want of them",
+    REGISTERS,
 )
 ANOTHER_ORDER = 1
 WATCHED_S = 60.0
@@ -56,10 +57,11 @@ def launch_limits(arch: Architecture) -> list[int]:
 
 @dataclass(frozen=True)
 class Launching:
-    """How the launcher of `task` is called in emulation of `arch`."""
+    """How the launcher of `task` is called in emulation of `arch`; `bounds` is what `launch_bounds` returned."""
 
     task: Task
     arch: Architecture
+    bounds: Mapping[str, int] = field(default_factory=dict)
 
     def call(self, workers: Standby, order: int) -> Call:
         """Return what calls the launcher once; `order` 0 runs blocks and threads in order, others at random."""
@@ -93,6 +95,7 @@ class Launching:
             "scalars": {name: task.dtype(spec, case) for name, spec in task.inputs.items() if spec.scalar},
             "seed": order,
             "target": launch_limits(self.arch),
+            "bounds": dict(self.bounds),
         }
 
 
