@@ -118,16 +118,18 @@ class Desk:
         with self._turn:
             lost: dict[ItemId, str] = {}
             while True:
-                found = order.next_item(self._places(lost), self._drafts.keys(), after)
+                skip = order.spread(self.evaluator, len(lost))
+                found = order.next_item(self._places(lost), self._drafts.keys(), after, skip=skip)
                 if isinstance(found, EmptyQueue):
-                    unread = self._sources.unread()
-                    return msgspec.structs.replace(found, reasons=[*found.reasons, unread]) if unread else found
+                    more = [why for why in (self._sources.unread(), self._listing.plan().fault) if why]
+                    return msgspec.structs.replace(found, reasons=[*found.reasons, *more]) if more else found
                 if self.read_only or self._drafts.holds(str(found)):
                     return found
                 try:
                     self._claiming.offer(found)
                 except TakenError as taken:  # someone was faster between the look and the claim
                     lost[found] = ", ".join(map(self._claiming.told, taken.holders)) or str(taken)
+                    self._claiming.look_again()
                 else:
                     return found
 
@@ -318,18 +320,19 @@ class Desk:
 
     def _own_claims(self, identity: Identity) -> Claiming:
         lease_s = self.settings.lease_minutes * 60
-        slots = self.settings.graders_per_item
         remote = self._sources.queue.remote
         refs = LocalRefs(self.git) if remote is None else RemoteRefs(self.git, Remote(self.git, remote))
-        claims = Claims(self._reader, refs, self.evaluator, identity, slots=slots, lease_s=lease_s)
+        claims = Claims(self._reader, refs, self.evaluator, identity, slots=self._slots, lease_s=lease_s)
         return Claiming(claims, self.evaluator, lease_s)
+
+    def _slots(self, item: ItemId) -> int:
+        return self._listing.plan().graders(item)
 
     def _places(self, lost: dict[ItemId, str]) -> list[Place]:
         """The rows with their states; `lost` are items whose claims others turned out to have."""
         with self._turn:
             rows = self._listing.rows()
-            graders = self.settings.graders_per_item
-            held = without_a_slot(rows, self._claiming.others(), graders, self.evaluator)
+            held = without_a_slot(rows, self._claiming.others(), self._listing.plan(), self.evaluator)
             return order.overlaid(
                 self._listing.standing(),
                 drafts=self._drafts.keys(),
