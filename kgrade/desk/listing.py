@@ -16,6 +16,7 @@ from kgrade.repository import order
 from kgrade.repository.index import Index
 from kgrade.repository.index_rows import ItemRow
 from kgrade.repository.order import Place
+from kgrade.repository.plan import ASSIGNMENTS, Plan, plan_of
 
 _FIRST: Final = 64
 """Open items that an outlook holds: where others claimed or I left as many, the whole queue is read."""
@@ -53,7 +54,8 @@ class Listing:
         self._named: list[ItemRow] = []
         """The rows in the order of names, and in `_turns` the places in it that this evaluator's order goes through."""
         self._turns: list[int] = []
-        self._standing = order.Standing(evaluator, sources.settings.graders_per_item)
+        self._planned: str | None = None
+        self._plan_with(Plan(sources.settings))
         self._progress: tuple[date, Progress] | None = None
         self._noted: dict[str, str] = {}
         """The refs as of which the outlook was noted down last."""
@@ -64,6 +66,7 @@ class Listing:
             others, at = self._refs()
             if at == self._at:
                 return False
+            self._follow_plan()
             self._index.update((self._sources.queue.ref, at[self._sources.queue.ref]), others)
             self._put_in_order(self._index.rows())
             self._at, self._progress = at, None
@@ -85,6 +88,7 @@ class Listing:
         with self._turn:
             if self._at:
                 return None
+            self._follow_plan()
             data = self._index.noted(self._note_name, self._refs()[1])
             try:
                 return msgspec.json.decode(data, type=Outlook) if data else None
@@ -121,15 +125,33 @@ class Listing:
         with self._turn:
             self._index.close()
 
+    def plan(self) -> Plan:
+        """What is asked of each item, as of the last time that the refs were followed."""
+        return self._plan
+
     @property
     def _note_name(self) -> str:
         settings = self._sources.settings
-        return f"outlook {self._evaluator} {settings.order} {settings.graders_per_item}"
+        asked = f"{settings.graders_per_item} {settings.double_grade_percent}"
+        return f"outlook {self._evaluator} {settings.order} {asked}"
 
     def _refs(self) -> tuple[dict[str, str], dict[str, str]]:
         """The refs beside the queue's own that hold grades, and all of them, as they stand."""
         others = self._sources.grade_refs()
         return others, {**others, self._sources.queue.ref: self._sources.snapshot().commit}
+
+    def _follow_plan(self) -> None:
+        snapshot = self._sources.snapshot()
+        entry = snapshot.entry(ASSIGNMENTS)
+        oid = entry.oid if entry else None
+        if oid != self._planned:
+            self._plan_with(plan_of(snapshot, self._sources.settings))
+            self._planned = oid
+
+    def _plan_with(self, plan: Plan) -> None:
+        self._plan = plan
+        self._standing = order.Standing(self._evaluator, plan)
+        self._named = []  # the order follows the plan
 
     def _put_in_order(self, named: list[ItemRow]) -> None:
         """Take over the rows; only ids and times decide the order, and a saved grade changes neither."""
@@ -138,7 +160,8 @@ class Listing:
             for new, old in zip(named, self._named, strict=True)
         )
         if not same:
-            ordered = order.in_order(named, order=self._sources.settings.order, evaluator=self._evaluator)
+            settings = self._sources.settings
+            ordered = order.in_order(named, order=settings.order, evaluator=self._evaluator, plan=self._plan)
             places = {row.id: number for number, row in enumerate(named)}
             self._turns = [places[row.id] for row in ordered]
         self._named = named
@@ -150,16 +173,16 @@ class Listing:
         near = {(today + timedelta(days=days)).isoformat() for days in (-1, 0, 1)}
         return Progress(
             graded=sum(place.state == "graded" for place in found),
-            total=sum(place.state not in ("faulty", "finished") for place in found),
+            total=sum(place.state not in ("faulty", "finished", "retired", "assigned") for place in found),
             # A day begins at most a day earlier or later elsewhere: all other times need no closer look.
             today=sum(grade.saved[:10] in near and _local_day(grade.saved) == today for grade in mine),
         )
 
 
 def without_a_slot(
-    rows: Iterable[ItemRow], claims: Mapping[ItemId, Mapping[str, str]], graders: int, evaluator: str
+    rows: Iterable[ItemRow], claims: Mapping[ItemId, Mapping[str, str]], plan: Plan, evaluator: str
 ) -> dict[ItemId, str]:
-    """The items on which `graders` others are or have been at work, with who, in words.
+    """The items on which as many others as the plan asks for are or have been at work, with who, in words.
 
     `claims` says for each item what each evaluator's claim amounts to. Whoever graded without a claim counts too.
     """
@@ -172,7 +195,7 @@ def without_a_slot(
         held = {name: words for name, words in claims[row.id].items() if name != evaluator}
         if held and evaluator not in claims[row.id]:
             graded = {grade.evaluator for grade in row.grades if grade.fault is None}
-            if len(graded | held.keys()) >= graders:
+            if len(graded | held.keys()) >= plan.graders(row.id):
                 taken[row.id] = ", ".join(held.values())
     return taken
 

@@ -8,6 +8,7 @@ from typing import Protocol, TypeVar
 
 from kgrade.records import codec, scoring
 from kgrade.records.adjudication import Adjudication
+from kgrade.records.assignments import Assignments
 from kgrade.records.base import Record
 from kgrade.records.comparison import Comparison
 from kgrade.records.evidence import Evidence
@@ -19,6 +20,7 @@ from kgrade.records.settings import Settings
 from kgrade.records.slugs import ItemId, is_slug
 from kgrade.records.submission import Submission
 from kgrade.records.task import Task
+from kgrade.repository.plan import ASSIGNMENTS
 from kgrade.repository.runner import GitError
 from kgrade.repository.tree import Entry, TreeError, split_path
 
@@ -118,6 +120,12 @@ class _Check:
         if self.files.entry("kgrade.yaml") is not None:
             _, faults = self._record(Settings, "kgrade.yaml")
             yield from faults
+        if self.files.entry(ASSIGNMENTS) is not None:
+            assignments, faults = self._record(Assignments, ASSIGNMENTS)
+            yield from faults
+            for key in assignments.items if assignments else ():
+                if self.files.entry(ItemId.parse(key).folder) is None:
+                    yield Fault(path=ASSIGNMENTS, where=f"items.{key}", found=key, expected="an item of this queue")
 
     def _rubrics(self) -> Iterator[Fault]:
         for entry in self.files.list("rubrics"):

@@ -87,6 +87,9 @@ class RefMover(Protocol):
     def look(self, folder: str) -> None:
         """Make sure that the refs right below `folder` are as they stand now."""
 
+    def refresh(self) -> None:
+        """Make sure of all of them."""
+
 
 class LocalRefs:
     """Claim refs of this repository, for queues without a remote."""
@@ -100,6 +103,9 @@ class LocalRefs:
 
     def look(self, folder: str) -> None:
         """Nothing to do: this repository's refs are read as they stand."""
+
+    def refresh(self) -> None:
+        """Nothing to do here either."""
 
     def move(self, ref: str, new: str, old: str | None) -> bool:
         """Compare-and-swap; False when another process was first or holds the ref's lock."""
@@ -120,7 +126,7 @@ class Claims:
         evaluator: str,
         identity: Identity,
         *,
-        slots: int = 1,
+        slots: Callable[[ItemId], int] = lambda item: 1,
         lease_s: int = 7200,
         wall: Callable[[], float] = time.time,
         steady: Callable[[], float] = time.monotonic,
@@ -152,6 +158,10 @@ class Claims:
                 claims.append(claim)
         return tuple(claims)
 
+    def refresh(self) -> None:
+        """See every claim as it stands now; GitError where that cannot be asked."""
+        self._refs.refresh()
+
     def expiry(self, claim: Claim) -> Expiry:
         """Whether a holding claim may be taken over: not yet, freely, or once the person confirms.
 
@@ -174,7 +184,7 @@ class Claims:
 
         Raises TakenError when no slot is free.
         """
-        for _ in range(self._slots + 1):
+        for _ in range(self._slots(item) + 1):
             claims = self.holders(item)
             mine = [c for c in claims if c.evaluator == self._evaluator and c.holds]
             won = self._move(mine[0], "renewed") if mine else self._first_free(item, claims)
@@ -214,7 +224,7 @@ class Claims:
         if any(c.evaluator == self._evaluator and c.state == "done" for c in claims):
             raise TakenError(item, claims)
         by_slot = {claim.slot: claim for claim in claims}
-        for slot in range(1, self._slots + 1):
+        for slot in range(1, self._slots(item) + 1):
             before = by_slot.get(slot)
             if before is not None and before.state != "released":
                 continue

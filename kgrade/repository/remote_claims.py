@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from typing import TypeVar
 
 from kgrade.repository.claims import CLAIMS
@@ -56,7 +56,7 @@ class RemoteRefs:
         with self._turn:
             for _ in range(TRIES):
                 answer = self._reach(lambda: self._remote.push_leased(new, ref, old))
-                there = self._looked(ref.rpartition("/")[0] + "/").get(ref)
+                there = self._looked(ref.rpartition("/")[0] + "/", made={new}).get(ref)
                 if there == new:
                     return True
                 if there != old:
@@ -72,17 +72,20 @@ class RemoteRefs:
         with self._turn:
             self._looked(folder)
 
-    def _looked(self, folder: str) -> Mapping[str, str]:
-        """Ask for the refs right below `folder`, and copy them."""
+    def _looked(self, folder: str, made: Collection[str] = ()) -> Mapping[str, str]:
+        """Ask for the refs right below `folder`, and copy them; what was `made` here need not be fetched."""
         there = self._reach(lambda: self._remote.tips(f"{folder}*"))
         here = self._copy(folder)
-        changed = [name for name, oid in there.items() if here.get(name) != oid]
+        changed = [name for name, oid in there.items() if here.get(name) != oid and oid not in made]
         if changed:
             refspecs = [f"+{name}:{self._copies}{name.removeprefix(CLAIMS)}" for name in changed]
             self._reach(lambda: self._remote.fetch(refspecs))
-        gone = here.keys() - there.keys()
-        if gone:
-            moves = [RefMove(self._copies + name.removeprefix(CLAIMS), None, here[name]) for name in gone]
+        moved = [name for name, oid in there.items() if here.get(name) != oid and oid in made]
+        moves = [
+            RefMove(self._copies + name.removeprefix(CLAIMS), there.get(name), here.get(name))
+            for name in (*moved, *(here.keys() - there.keys()))
+        ]
+        if moves:
             move_refs(self._git, moves, "kgrade: claims", durable=False)
         return there
 
