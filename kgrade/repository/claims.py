@@ -117,7 +117,10 @@ class LocalRefs:
 
 
 class Claims:
-    """The claims of one evaluator's process. A slot is moved by fast-forwards only, so its history can be audited."""
+    """The claims of one evaluator's process. A slot is moved by fast-forwards only, so its history can be audited.
+
+    `space` is where their refs lie: one for grading, others for other kinds of work on the same items.
+    """
 
     def __init__(
         self,
@@ -128,6 +131,7 @@ class Claims:
         *,
         slots: Callable[[ItemId], int] = lambda item: 1,
         lease_s: int = 7200,
+        space: str = CLAIMS,
         wall: Callable[[], float] = time.time,
         steady: Callable[[], float] = time.monotonic,
     ) -> None:
@@ -137,6 +141,7 @@ class Claims:
         self._identity = identity
         self._slots = slots
         self._lease_s = lease_s
+        self._space = space
         self._wall = wall
         self._steady = steady
         self._first_seen: dict[str, tuple[str, float]] = {}
@@ -145,7 +150,7 @@ class Claims:
 
     def holders(self, item: ItemId | None = None) -> tuple[Claim, ...]:
         """Every claim of `item`, or of the queue, in whatever state, by ref; damaged ones are left out."""
-        prefix = CLAIMS if item is None else f"{CLAIMS}{_ref_part(item)}/"
+        prefix = self._space if item is None else f"{self._space}{_ref_part(item)}/"
         claims = []
         now = self._steady()
         for ref, oid in sorted(self._refs.read(prefix).items()):
@@ -190,7 +195,7 @@ class Claims:
             won = self._move(mine[0], "renewed") if mine else self._first_free(item, claims)
             if won is not None:
                 return self._only(won)
-            self._refs.look(f"{CLAIMS}{_ref_part(item)}/")
+            self._refs.look(f"{self._space}{_ref_part(item)}/")
         raise TakenError(item, tuple(c for c in self.holders(item) if c.state != "released"))
 
     def renew(self, claim: Claim) -> Claim:
@@ -228,7 +233,7 @@ class Claims:
             before = by_slot.get(slot)
             if before is not None and before.state != "released":
                 continue
-            ref = f"{CLAIMS}{_ref_part(item)}/{slot}"
+            ref = f"{self._space}{_ref_part(item)}/{slot}"
             won = self._write(item, slot, "held", ref, before.oid if before else None)
             if won is not None:
                 return won
@@ -296,7 +301,7 @@ class Claims:
             slot, lease = int(fields.get("Slot", "")), int(fields.get("Lease-Seconds", ""))
         except ValueError:
             return None
-        if ref != f"{CLAIMS}{_ref_part(item)}/{slot}" or lease < 0:
+        if ref != f"{self._space}{_ref_part(item)}/{slot}" or lease < 0:
             return None
         nonce, host = neutral(fields.get("Nonce", "")), neutral(fields.get("Host", ""))
         return Claim(item, slot, fields["Evaluator"], nonce, lease, state, host, int(committed[1]), ref, oid)

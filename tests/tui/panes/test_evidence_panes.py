@@ -6,7 +6,7 @@ from rich.cells import cell_len
 
 from kgrade.desk.sheet import Sheet
 from kgrade.records import codec
-from kgrade.records.evidence import Build, Check, Evidence, SeenFault, Stage, Timing, ToleranceUsed
+from kgrade.records.evidence import Build, Ceilings, Check, Evidence, SeenFault, Stage, Timing, ToleranceUsed
 from kgrade.records.grade import FindingAnswer, Probe, ProbeCase
 from kgrade.tui.panes import build, findings, performance, profile, tests
 from kgrade.tui.panes.logs import LogRows
@@ -212,6 +212,26 @@ def test_several_sizes_make_a_curve_and_points_on_the_roofline():
     assert any("flop/B" in line for line in roof[:12])
     assert "no roof is drawn because the evidence holds no measured bandwidth" in " ".join(roof)
     assert all(len(line) <= 80 for line in lines)
+
+
+def test_measured_ceilings_are_the_roof_and_say_where_they_come_from():
+    ceilings = Ceilings(
+        device="H\x1b[2J200",
+        measured="2026-12-01T10:00:00Z",
+        method="torch, device events",
+        copy_bytes_per_s=4e12,
+        flops_per_s={"float16": 8e14},
+    )
+    time = timed(cases=sizes(), ceilings=ceilings)
+    lines = shown(performance.pane(item({"sm_90": evidence("sm_90", time=time)}), EMPTY).lines)
+    roof = lines[lines.index(" roofline  flop per byte against flop per second") :]
+    said = " ".join(" ".join(roof).split())
+    assert "o candidate x roof float16" in said
+    assert "% of the roof, which memory sets there" in said
+    assert "2026-12-01T10:00:00Z: torch, device events" in said
+    assert "no roof is drawn" not in said
+    assert "\x1b" not in said
+    assert all(cell_len(line) <= 80 for line in lines)
 
 
 def test_stored_evidence_is_drawn_or_says_why_not():
