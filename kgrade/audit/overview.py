@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import msgspec
 
 from kgrade.audit.agreement import Agreement, agreement
@@ -38,10 +40,14 @@ class Overview(msgspec.Struct, frozen=True, kw_only=True):
     faults: list[str]
 
 
-def overview(reader: TreeReader, queue: Branch, settings: Settings) -> Overview:
-    """Read every grade of the queue as this clone has it, and compute all of it."""
+def overview(
+    reader: TreeReader, queue: Branch, settings: Settings, told: Callable[[str], None] = lambda text: None
+) -> Overview:
+    """Read every grade of the queue as this clone has it, and compute all of it; `told` hears how far it is."""
     snapshot = queue_snapshot(queue)
-    standing = standing_grades(reader, grade_branches(queue, settings))
+    told("looking for grades")
+    standing = standing_grades(reader, grade_branches(queue, settings), told)
+    told(f"computing agreement over {len(standing.grades):,} grades")
     return Overview(
         agreement=agreement(standing.grades, scales(snapshot)),
         coverage=coverage(snapshot, standing.grades, settings.graders_per_item),

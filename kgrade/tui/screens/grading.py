@@ -15,11 +15,13 @@ from kgrade.records.evidence import STAGES
 from kgrade.records.slugs import ItemId
 from kgrade.repository.order import EmptyQueue
 from kgrade.tui.contexts import Option, PickContext, QuestionContext, TextContext
+from kgrade.tui.dispatcher import Receiver
 from kgrade.tui.keys import Context
 from kgrade.tui.queue_view import empty_rows
 from kgrade.tui.screens.collecting import CollectingPage
 from kgrade.tui.screens.findings import Findings
 from kgrade.tui.screens.help import HelpPage
+from kgrade.tui.screens.leading import Leading
 from kgrade.tui.screens.looking import go_on, leads_on, looking_deeds
 from kgrade.tui.screens.notes import Notes
 from kgrade.tui.screens.panes import PaneMaker, PaneSet
@@ -38,10 +40,6 @@ from kgrade.tui.widgets.status import Status
 _PAUSE_S: Final = 60.0
 """Seconds without a key after which nobody is thought to work on the item."""
 
-_NOT_YET: Final = {
-    "audit": "the audit is not in this version yet; kgrade list --json has the grades",
-}
-
 
 class GradingPage:
     """Plays on the stage. What it cannot do now it says in `why_not`, for the message line and the help."""
@@ -54,8 +52,9 @@ class GradingPage:
         self._panes = PaneSet(stage, makers)
         self._scoring: Scoring | None = None
         self._notes: Notes | None = None
-        self._list: QueuePage | None = None
+        self._over: Receiver | None = None
         self._last_key = time.monotonic()
+        self._leading = Leading(stage, desk, makers, self.draw)
         self._settling = Settling(stage, desk, self._take, self.sync)
         self._leaving = threading.Event()
         self._sends = False
@@ -133,7 +132,7 @@ class GradingPage:
     def draw(self) -> None:
         """Bring status, tabs and strip in line with the sitting; what did not change is not drawn."""
         stage = self._stage
-        if self._list is not None and stage.dispatcher.is_open(self._list):
+        if self._over is not None and stage.dispatcher.is_open(self._over):
             return
         stage.tabs.show(self._panes.tabs(stage.dispatcher.table))
         if self._scoring is None:
@@ -156,8 +155,6 @@ class GradingPage:
 
     def why_not(self, action: str) -> str | None:
         """Why `action` cannot be done now."""
-        if action in _NOT_YET:
-            return _NOT_YET[action]
         if action == "settle":
             return self._settling.why_not(self._scoring.sitting if self._scoring else None)
         if self._scoring is None or self._notes is None:
@@ -198,6 +195,7 @@ class GradingPage:
             "close": lambda key: self._leave(),
             "queue": lambda key: self._show_list("queue"),
             "my-grades": lambda key: self._show_list("my grades"),
+            "audit": lambda key: self.audit(),
             "settle": lambda key: self._settling.settle(self._scoring.sitting if self._scoring else None),
             "item.next": lambda key: self._neighbour(1),
             "item.previous": lambda key: self._neighbour(-1),
@@ -264,7 +262,11 @@ class GradingPage:
             self._show_pane(pane)
 
     def _show_list(self, kind: Kind) -> None:
-        self._list = QueuePage(self._stage, self._desk, kind, self.open, self.draw)
+        self._over = QueuePage(self._stage, self._desk, kind, self.open, self.draw)
+
+    def audit(self) -> None:
+        """Show the audit over this page."""
+        self._over = self._leading.audit()
 
     def _neighbour(self, step: int) -> None:
         here = self._scoring.sitting.item.id if self._scoring else None
