@@ -19,7 +19,10 @@ from kgrade.repository.tree import TreeReader
 
 
 class Disagreement(msgspec.Struct, frozen=True, kw_only=True):
-    """An item on which grades differ: the widest gap in levels, where, and how far totals and verdicts part."""
+    """An item on which grades differ: the widest gap in levels, where, and how far totals and verdicts part.
+
+    In a blind queue `evaluators` is empty: who decides between the grades is not told whose they are.
+    """
 
     item: str
     evaluators: list[str]
@@ -53,7 +56,10 @@ def overview(
         coverage=coverage(snapshot, standing.grades, settings.graders_per_item),
         standings=standings(standing.grades, {}),
         suspicions=suspicions(standing.grades),
-        disagreements=disagreements(standing.grades),
+        disagreements=[
+            msgspec.structs.replace(each, evaluators=[]) if settings.blind else each
+            for each in disagreements(standing.grades)
+        ],
         faults=standing.faults,
     )
 

@@ -15,7 +15,10 @@ from kgrade.cli.failures import BadInput, Lacking
 from kgrade.cli.queue import desk_at, evaluator_option
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from kgrade.desk import Desk
+    from kgrade.tui.screens.grading import GradingPage
 
 Colours = Literal["auto", "truecolor", "256", "16", "none"]
 
@@ -29,20 +32,33 @@ def command(path: Path, evaluator: str | None, colours: Colours | None) -> int:
     return open_app(path, evaluator, colours)
 
 
-def open_app(folder: Path, evaluator: str | None = None, colours: Colours | None = None) -> int:
-    """Open the queue at `folder` on this terminal and return the exit code; raise Lacking where there is none."""
+def on_a_terminal() -> bool:
+    """Whether a person sits at both ends, so that a screen can be opened."""
+    return sys.stdin.isatty() and sys.stdout.isatty()
+
+
+def open_app(
+    folder: Path,
+    evaluator: str | None = None,
+    colours: Colours | None = None,
+    begin: Callable[[GradingPage], None] | None = None,
+) -> int:
+    """Open the queue at `folder` on this terminal and return the exit code; raise Lacking where there is none.
+
+    `begin` opens what is seen first; by default that is the next item, claimed.
+    """
     # Nothing that is imported is garbage, and looking for it there takes a tenth of the time to the first picture.
     gc.disable()
     try:
         with desk_at(folder, evaluator) as desk:
-            if not (sys.stdin.isatty() and sys.stdout.isatty()):
+            if not on_a_terminal():
                 raise Lacking("the app needs a terminal (over SSH: ssh -t); for scripts there is: kgrade list --json")
-            return _run(desk, colours or desk.config.color)
+            return _run(desk, colours or desk.config.color, begin)
     finally:
         gc.enable()
 
 
-def _run(desk: Desk, colours: Colours) -> int:
+def _run(desk: Desk, colours: Colours, begin: Callable[[GradingPage], None] | None) -> int:
     from kgrade.desk.people import config_path
     from kgrade.tui.colours import choose_colours
     from kgrade.tui.keys import KeyTable, KeyTableError
@@ -51,7 +67,8 @@ def _run(desk: Desk, colours: Colours) -> int:
         table = KeyTable(desk.config.keys, single_letters=desk.config.single_keys)
     except KeyTableError as why:
         raise BadInput(f"{config_path()}: {why}") from None
-    threading.Thread(target=_look_ahead, args=(desk,), name="first-item", daemon=True).start()
+    if begin is None:
+        threading.Thread(target=_look_ahead, args=(desk,), name="first-item", daemon=True).start()
     if colours != "auto":
         choose_colours(colours)  # before Textual is imported, which reads the number once
     from kgrade.tui.app import KgradeApp
@@ -59,7 +76,8 @@ def _run(desk: Desk, colours: Colours) -> int:
     from kgrade.tui.panes import panes
 
     choose_theme(desk.config.theme)
-    return KgradeApp(desk, panes(desk.history), table=table).run(mouse=desk.config.mouse) or 0
+    first = {} if begin is None else {"begin": begin}
+    return KgradeApp(desk, panes(desk.history), table=table, **first).run(mouse=desk.config.mouse) or 0
 
 
 def _look_ahead(desk: Desk) -> None:

@@ -81,6 +81,9 @@ def verification_listing(found: Verification, *, named: bool) -> Listed:
 def _moved(change: Change, about: Subject | None) -> str:
     """What moved, the criterion that is asked for first."""
     moved = dict(change.moved)
+    ends = [moved[name][1] for name in ("verdict", "total") if name in moved]
+    if (about is None or about.name not in moved) and all(old == "-" for old, _ in moved.values()):
+        return f"new: {', '.join(ends)}" if moved else "comments only"
     first = {about.name: moved.pop(about.name)} if about and about.name in moved else {}
     total = {name: moved.pop(name) for name in ("verdict", "total") if name in moved}
     shown = [f"{name} {old} > {new}" for name, (old, new) in (first | total).items()]

@@ -134,6 +134,12 @@ def _criterion(case: Case, line: Line) -> list[Row]:
     apart = f"{line.gap} {'level' if line.gap == 1 else 'levels'} apart" if line.gap else "all agree"
     top = heading(line.id, f"{line.title}, {apart}")
     rows = [Row(top.spans, mark="finding")]
+    level = line.levels[0]
+    if level is not None and set(line.levels) == {level}:
+        rows += _word("all", str(level), texts.get(level, ""), "")
+        for grader, comment in zip(case.graders, line.comments):
+            rows += _word(grader, "", "", comment) if comment.strip() else []
+        return rows
     for grader, level, comment in zip(case.graders, line.levels, line.comments):
         rows += _word(
             grader, "-" if level is None else str(level), texts.get(level, "") if level is not None else "", comment

@@ -2,16 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import atexit
+import shutil
+import tempfile
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from datetime import UTC, datetime
+from functools import cache
+from pathlib import Path
 
+from kgrade.desk import Desk
 from kgrade.records import codec, scoring
 from kgrade.records.grade import About, GateAnswer, Grade, Score, SheetRef, Times
 from kgrade.records.rubric import Rubric, Verdict, sheet_sha256
 from kgrade.records.slugs import ItemId
 from kgrade.repository.runner import Git
 from kgrade.repository.tree import Snapshot, TreeReader
-from tests.audit.sealed import HOUR, PROJECT, START, Queue
+from tests.audit.sealed import HOUR, PROJECT, Queue
 from tests.conftest import Repo
 from tests.desk.conftest import KERNEL, SMALL_QUEUE, submission
 
@@ -78,4 +85,25 @@ def _grade(made: Queue, who: str, items: Mapping[str, Mapping[str, int]], levels
     made.commit(f"refs/heads/grades/{who}", files, who, key=None, message=f"grade {len(files)} items ({who})")
 
 
-__all__ = ["DIFFER", "ITEMS", "START", "lead_queue"]
+@contextmanager
+def lead_desk() -> Iterator[Desk]:
+    """Lea's desk at a copy of the queue that is hers alone."""
+    with tempfile.TemporaryDirectory() as folder:
+        at = Path(folder) / "queue"
+        shutil.copytree(_built(), at)
+        desk = Desk.open(at, evaluator="lea")
+        try:
+            yield desk
+        finally:
+            desk.close()
+
+
+@cache
+def _built() -> Path:
+    """The queue, built once for all who copy it."""
+    folder = Path(tempfile.mkdtemp(prefix="kgrade-lead-"))
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    repo = Repo(folder)
+    repo.git("init", "-q", "-b", "main")
+    lead_queue(repo)
+    return folder

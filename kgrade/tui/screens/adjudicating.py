@@ -35,7 +35,9 @@ _HIDDEN: Final = Pane(message("This queue is blind: who did what to this item is
 
 
 class AdjudicationPage:
-    """Items of `items` one after the other, beginning with `first`; `closed` is called when one leaves.
+    """Items of `items` one after the other, beginning with `first`; `compare` opens one beside another.
+
+    `closed` is called when one leaves.
 
     A decision that is not saved is kept as long as the page is open.
     """
@@ -49,11 +51,13 @@ class AdjudicationPage:
         makers: Mapping[str, PaneMaker],
         items: Sequence[ItemId],
         first: ItemId,
+        compare: Callable[[ItemId, Callable[[], None]], None],
         closed: Callable[[], None],
     ) -> None:
         self._stage = stage
         self._desk = desk
         self._items = list(items) if first in items else [first]
+        self._compare = compare
         self._closed = closed
         self._before = stage.view.position
         self._office = OfficeWork(stage, desk.root)
@@ -80,6 +84,7 @@ class AdjudicationPage:
             "save": lambda key: self._save(),
             "item.next": lambda key: self._neighbour(1),
             "item.previous": lambda key: self._neighbour(-1),
+            "compare": lambda key: self._compare(self._here, self.resume),
             "mouse": lambda key: stage.toggle_mouse(),
             "redraw": lambda key: stage.draw_afresh(),
             "help": lambda key: HelpPage(stage, self),
@@ -124,13 +129,11 @@ class AdjudicationPage:
             stage.strip.show(RubricView(title="reading the grades"))
             return
         state = "Decided" if case.decided else "Undecided"
+        place = f"{self._items.index(case.item) + 1} of {len(self._items)}"
         stage.status.show(
             Status(
                 item=str(case.item),
-                kind="adjudication, blind" if self._desk.settings.blind else "adjudication",
-                position=self._items.index(case.item) + 1,
-                count=len(self._items),
-                today=len(self._decided),
+                kind=f"adjudication {place}{', blind' if self._desk.settings.blind else ''}",
                 state="Draft" if self._decision.begun else state,
             )
         )
@@ -140,6 +143,8 @@ class AdjudicationPage:
 
     def _read(self, item: ItemId, said: str = "") -> None:
         def job(office: Office, told: Told) -> tuple[Case, Item]:
+            if office.settings.blind:
+                office.admit(self._desk.evaluator)
             return open_case(office, item), self._desk.item(item)
 
         def done(found: tuple[Case, Item]) -> None:
@@ -192,7 +197,9 @@ class AdjudicationPage:
         if self._case is not None:
             self._focus = (self._focus + step) % len(self._case.criteria)
             if self._panes.open == "grades":
-                self._stage.view.go_to_mark(self._focus)
+                view = self._stage.view
+                view.go_to(len(view.position.opened) - 1)  # from below, so that the criterion comes to the top
+                view.go_to_mark(self._focus)
             self.draw()
 
     def _pick_verdict(self) -> None:

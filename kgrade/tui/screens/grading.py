@@ -15,7 +15,6 @@ from kgrade.records.evidence import STAGES
 from kgrade.records.slugs import ItemId
 from kgrade.repository.order import EmptyQueue
 from kgrade.tui.contexts import Option, PickContext, QuestionContext, TextContext
-from kgrade.tui.dispatcher import Receiver
 from kgrade.tui.keys import Context
 from kgrade.tui.queue_view import empty_rows
 from kgrade.tui.screens.collecting import CollectingPage
@@ -52,13 +51,13 @@ class GradingPage:
         self._panes = PaneSet(stage, makers)
         self._scoring: Scoring | None = None
         self._notes: Notes | None = None
-        self._over: Receiver | None = None
         self._last_key = time.monotonic()
-        self._leading = Leading(stage, desk, makers, self.draw)
+        self.leading = Leading(stage, desk, makers, self._uncovered)
         self._settling = Settling(stage, desk, self._take, self.sync)
         self._leaving = threading.Event()
         self._sends = False
         self._only_reads = False
+        self._is_empty = False
         self._without_item: Deeds = {**reading_deeds(stage), **self._page_deeds()}
         self._deeds: Deeds = self._without_item
         stage.set_parts(rubric=True)
@@ -123,6 +122,7 @@ class GradingPage:
             self._scoring.sitting.close()
         self._scoring = self._notes = None
         self._deeds = self._without_item
+        self._is_empty = True
         self._panes.clear()
         self._stage.view.show(empty_rows(empty))
         self.draw()
@@ -132,7 +132,7 @@ class GradingPage:
     def draw(self) -> None:
         """Bring status, tabs and strip in line with the sitting; what did not change is not drawn."""
         stage = self._stage
-        if self._over is not None and stage.dispatcher.is_open(self._over):
+        if stage.dispatcher.is_covered(self):
             return
         stage.tabs.show(self._panes.tabs(stage.dispatcher.table))
         if self._scoring is None:
@@ -144,6 +144,12 @@ class GradingPage:
         alarm = self._settling.alarm(sitting)
         stage.status.show(status_of(sitting, self._desk.progress(), clock, idle=idle, alarm=alarm))
         stage.strip.show(rubric_view(self._scoring.sitting, self._scoring.focus))
+
+    def _uncovered(self) -> None:
+        """A lead's page was left; what the app was opened for is done where there is no item below it."""
+        if self._scoring is None and not self._is_empty:
+            self._exit()
+        self.draw()
 
     def _edited(self) -> None:
         scoring = self._scoring
@@ -195,7 +201,7 @@ class GradingPage:
             "close": lambda key: self._leave(),
             "queue": lambda key: self._show_list("queue"),
             "my-grades": lambda key: self._show_list("my grades"),
-            "audit": lambda key: self.audit(),
+            "audit": lambda key: self.leading.audit(),
             "settle": lambda key: self._settling.settle(self._scoring.sitting if self._scoring else None),
             "item.next": lambda key: self._neighbour(1),
             "item.previous": lambda key: self._neighbour(-1),
@@ -228,6 +234,7 @@ class GradingPage:
             "save": lambda key: self._save(scoring),
             "skip": lambda key: self._skip(scoring.sitting),
             "run": lambda key: self._collect(scoring.sitting.item.id),
+            "compare": lambda key: self.leading.choose(scoring.sitting.item.id, self.draw),
             "probe": lambda key: ask_for_case(stage, scoring.sitting, self._desk.root, self._probed),
         }
 
@@ -262,11 +269,7 @@ class GradingPage:
             self._show_pane(pane)
 
     def _show_list(self, kind: Kind) -> None:
-        self._over = QueuePage(self._stage, self._desk, kind, self.open, self.draw)
-
-    def audit(self) -> None:
-        """Show the audit over this page."""
-        self._over = self._leading.audit()
+        QueuePage(self._stage, self._desk, kind, self.open, self.draw)
 
     def _neighbour(self, step: int) -> None:
         here = self._scoring.sitting.item.id if self._scoring else None
