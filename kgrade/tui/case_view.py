@@ -101,7 +101,7 @@ def decision_strip(case: Case, decision: Decision, focus: int) -> RubricView:
         gates=tuple(GateState(name, "?" if name in differ else "x" if holding[name] else " ") for name in holding),
         verdict=decision.verdict or "",
         total="" if total is None else f"{total:.1f}",
-        said=tuple(filter(None, [decision.cause and f"cause: {decision.cause}", decision.reason and "reason given"])),
+        said=tuple(filter(None, [decision.reason and "reason", decision.cause])),
     )
 
 

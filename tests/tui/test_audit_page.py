@@ -9,14 +9,18 @@ from pathlib import Path
 
 import pytest
 
+from kgrade.audit.agreement import agreement
 from kgrade.audit.lead import Office
+from kgrade.audit.ratings import Graded
 from kgrade.desk import Desk
 from kgrade.records import codec
 from kgrade.records.adjudication import Adjudication
 from kgrade.records.comparison import Comparison
 from kgrade.records.slugs import ItemId
+from kgrade.tui.audit_view import agreement_listing
 from kgrade.tui.panes import panes
 from kgrade.tui.screens.office import OfficeWork, Told
+from tests.audit.sealed import HOUR, START, Queue
 from tests.conftest import Repo
 from tests.tui.lead_queue import lead_queue
 from tests.tui.stages import Play, play
@@ -318,3 +322,39 @@ def test_what_is_asked_can_be_given_up_and_says_how_far_it_is(seen: Callable[...
         await on.settled()
 
     seen(scene)
+
+
+def test_tampering_is_named_on_the_screen_with_the_command_that_shows_it(seen: Callable[..., None], repo: Repo) -> None:
+    made = Queue(repo, {})
+    made.now = START + 100 * HOUR
+    made.forge("ada", "softmax/s01", "bob", key=None)
+
+    async def scene(on: Play) -> None:
+        await on.press("A")
+        await on.press("v")
+        assert "v VERIFY 1✗" in on.lines[1] or "v VERIFY1✗" in on.lines[1]
+        assert "✗ 1 alarm" in on.text
+        assert "✗ edited-by-another: " in on.text
+        assert "see: git " in on.text
+        assert any(line.startswith("> ✗ edited-by-another") for line in on.lines)
+
+    seen(scene, size=(100, 30))
+
+
+def test_a_degenerate_table_says_why_it_has_no_coefficient() -> None:
+    same = [
+        Graded(item=f"t/s{at:02}", evaluator=who, rubric="generation", scores={"numerics": 3, "scoping": at % 5})
+        for at in range(12)
+        for who in ("ada", "bob")
+    ]
+    few = [each for each in same if each.item < "t/s04"]
+    lines = agreement_listing(agreement(same, {"generation": 4}), wide=False).lines
+    text = [lines[at].text for at in range(len(lines))]
+    assert any(line.startswith("—  numerics") and "n/a" in line for line in text)
+    assert any(line.startswith("✓  scoping") and "1.000" in line for line in text)
+    assert any(line.startswith("— n/a for numerics: ") and len(line) > 30 for line in text)
+    lines = agreement_listing(agreement(few, {"generation": 4}), wide=False).lines
+    text = [lines[at].text for at in range(len(lines))]
+    assert "— n/a for all of them: 4 items rated twice; a coefficient needs 10" in text
+    assert not any(word in line for line in text for word in ("nan", "None"))
+    assert agreement_listing(agreement([], {}), wide=False).lines[0].text.startswith("There is no grade yet")

@@ -190,7 +190,8 @@ class AuditPage:
         listing = self._listings.get(name, _WAITING)
         before = self._positions.pop(name, None)
         self._stage.view.show(listing.lines)
-        first = next((at for at, subject in enumerate(listing.subjects) if subject is not None), 0)
+        about = [at for at, subject in enumerate(listing.subjects) if subject is not None]
+        first = min([*about[:1], *listing.lines.marks[:1]], default=0)
         self._stage.view.go_to(min(before.cursor, len(listing.lines) - 1) if before else first)
         self._draw()
 
