@@ -16,7 +16,10 @@ from kgrade.cli.failures import BadInput, Lacking
 from kgrade.cli.queue import desk_at, evaluator_option
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from kgrade.desk import Desk
+    from kgrade.tui.screens.grading import GradingPage
 
 Colours = Literal["auto", "truecolor", "256", "16", "none"]
 
@@ -30,20 +33,35 @@ def command(path: Path, evaluator: str | None, colours: Colours | None) -> int:
     return open_app(path, evaluator, colours)
 
 
-def open_app(folder: Path, evaluator: str | None = None, colours: Colours | None = None) -> int:
-    """Open the queue at `folder` on this terminal and return the exit code; raise Lacking where there is none."""
+def on_a_terminal() -> bool:
+    """Whether a person sits at both ends, so that a screen can be opened."""
+    return sys.stdin.isatty() and sys.stdout.isatty()
+
+
+def open_app(
+    folder: Path,
+    evaluator: str | None = None,
+    colours: Colours | None = None,
+    begin: Callable[[GradingPage], None] | None = None,
+) -> int:
+    """Open the queue at `folder` on this terminal and return the exit code; raise Lacking where there is none.
+
+    `begin` opens what is seen first; by default that is the next item, claimed.
+    """
     # Nothing that is imported is garbage, and looking for it there takes a tenth of the time to the first picture.
     gc.disable()
     try:
-        if not (sys.stdin.isatty() and sys.stdout.isatty()):
+        if not on_a_terminal():
             with desk_at(folder, evaluator):
                 raise Lacking("the app needs a terminal (over SSH: ssh -t); for scripts there is: kgrade list --json")
-        return _run(folder, evaluator, colours)
+        return _run(folder, evaluator, colours, begin)
     finally:
         gc.enable()
 
 
-def _run(folder: Path, evaluator: str | None, colours: Colours | None) -> int:
+def _run(
+    folder: Path, evaluator: str | None, colours: Colours | None, begin: Callable[[GradingPage], None] | None
+) -> int:
     from kgrade.desk.people import config_path, read_config
     from kgrade.tui.colours import choose_colours
     from kgrade.tui.keys import KeyTable, KeyTableError
@@ -59,14 +77,16 @@ def _run(folder: Path, evaluator: str | None, colours: Colours | None) -> int:
     with ExitStack() as stack, ThreadPoolExecutor(1, "desk") as beside:
         # Sitting down waits for git several times; Textual is imported meanwhile.
         sitting_down = beside.submit(stack.enter_context, desk_at(folder, evaluator))
-        beside.submit(_look_ahead, sitting_down)
+        if begin is None:
+            beside.submit(_look_ahead, sitting_down)
         from kgrade.tui.app import KgradeApp
         from kgrade.tui.palette import choose_theme
         from kgrade.tui.panes import panes
 
         desk = sitting_down.result()
         choose_theme(config.theme)
-        return KgradeApp(desk, panes(desk.history), table=table).run(mouse=config.mouse) or 0
+        first = {} if begin is None else {"begin": begin}
+        return KgradeApp(desk, panes(desk.history), table=table, **first).run(mouse=config.mouse) or 0
 
 
 def _look_ahead(desk: Future[Desk]) -> None:

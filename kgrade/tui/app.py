@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import gc
 import signal
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 from textual import events
 from textual.app import App
@@ -25,13 +25,23 @@ _PERSONS_OWN_COLOURS = "ansi-dark"
 
 
 class KgradeApp(App[int]):
-    """Grade items of `desk`; `makers` make the panes, by their ids. Its return value is the exit status."""
+    """Grade items of `desk`; `makers` make the panes, by their ids. Its return value is the exit status.
+
+    `begin` opens what is seen first, by default the next item.
+    """
 
     CSS_PATH = "styles/stage.tcss"
     ENABLE_COMMAND_PALETTE = False
     BINDINGS = []
 
-    def __init__(self, desk: Desk, makers: Mapping[str, PaneMaker], *, table: KeyTable | None = None) -> None:
+    def __init__(
+        self,
+        desk: Desk,
+        makers: Mapping[str, PaneMaker],
+        *,
+        table: KeyTable | None = None,
+        begin: Callable[[GradingPage], None] = GradingPage.open_next,
+    ) -> None:
         super().__init__(driver_class=chosen_driver(), ansi_color=True)
         self.animation_level = "none"
         self.theme = _PERSONS_OWN_COLOURS
@@ -39,6 +49,7 @@ class KgradeApp(App[int]):
         self.page: GradingPage | None = None
         self._desk = desk
         self._makers = makers
+        self._begin = begin
         self._ending = Ending(self, self._put_away)
 
     def get_default_screen(self) -> Screen[None]:
@@ -59,7 +70,7 @@ class KgradeApp(App[int]):
         if not self.is_headless:
             leave_plain()
         page = self.page = GradingPage(self.stage, self._desk, self._makers)
-        page.open_next()
+        self._begin(page)
         self.call_after_refresh(self._painted, page)
         self.set_interval(60, page.draw)
 

@@ -272,14 +272,6 @@ def test_help_filters_and_says_what_is_not_possible() -> None:
     play(scene, size=(160, 48))
 
 
-def test_an_action_without_a_deed_says_so() -> None:
-    async def scene(on: Play) -> None:
-        await on.press("A")
-        assert on.message.startswith("the audit is not in this version yet")
-
-    play(scene)
-
-
 def test_a_rebound_key_is_named_in_the_key_line_and_works() -> None:
     async def scene(on: Play) -> None:
         assert "Z comment" in on.lines[-1]

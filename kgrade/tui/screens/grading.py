@@ -20,6 +20,7 @@ from kgrade.tui.queue_view import empty_rows
 from kgrade.tui.screens.collecting import CollectingPage
 from kgrade.tui.screens.findings import Findings
 from kgrade.tui.screens.help import HelpPage
+from kgrade.tui.screens.leading import Leading
 from kgrade.tui.screens.looking import go_on, leads_on, looking_deeds
 from kgrade.tui.screens.notes import Notes
 from kgrade.tui.screens.panes import PaneMaker, PaneSet
@@ -38,10 +39,6 @@ from kgrade.tui.widgets.status import Status
 _PAUSE_S: Final = 60.0
 """Seconds without a key after which nobody is thought to work on the item."""
 
-_NOT_YET: Final = {
-    "audit": "the audit is not in this version yet; kgrade list --json has the grades",
-}
-
 
 class GradingPage:
     """Plays on the stage. What it cannot do now it says in `why_not`, for the message line and the help."""
@@ -54,12 +51,13 @@ class GradingPage:
         self._panes = PaneSet(stage, makers)
         self._scoring: Scoring | None = None
         self._notes: Notes | None = None
-        self._list: QueuePage | None = None
         self._last_key = time.monotonic()
+        self.leading = Leading(stage, desk, makers, self._uncovered)
         self._settling = Settling(stage, desk, self._take, self.sync)
         self._leaving = threading.Event()
         self._sends = False
         self._only_reads = False
+        self._is_empty = False
         self._without_item: Deeds = {**reading_deeds(stage), **self._page_deeds()}
         self._deeds: Deeds = self._without_item
         stage.set_parts(rubric=True)
@@ -124,6 +122,7 @@ class GradingPage:
             self._scoring.sitting.close()
         self._scoring = self._notes = None
         self._deeds = self._without_item
+        self._is_empty = True
         self._panes.clear()
         self._stage.view.show(empty_rows(empty))
         self.draw()
@@ -133,7 +132,7 @@ class GradingPage:
     def draw(self) -> None:
         """Bring status, tabs and strip in line with the sitting; what did not change is not drawn."""
         stage = self._stage
-        if self._list is not None and stage.dispatcher.is_open(self._list):
+        if stage.dispatcher.is_covered(self):
             return
         stage.tabs.show(self._panes.tabs(stage.dispatcher.table))
         if self._scoring is None:
@@ -146,6 +145,12 @@ class GradingPage:
         stage.status.show(status_of(sitting, self._desk.progress(), clock, idle=idle, alarm=alarm))
         stage.strip.show(rubric_view(self._scoring.sitting, self._scoring.focus))
 
+    def _uncovered(self) -> None:
+        """A lead's page was left; what the app was opened for is done where there is no item below it."""
+        if self._scoring is None and not self._is_empty:
+            self._exit()
+        self.draw()
+
     def _edited(self) -> None:
         scoring = self._scoring
         if scoring is not None:
@@ -156,8 +161,6 @@ class GradingPage:
 
     def why_not(self, action: str) -> str | None:
         """Why `action` cannot be done now."""
-        if action in _NOT_YET:
-            return _NOT_YET[action]
         if action == "settle":
             return self._settling.why_not(self._scoring.sitting if self._scoring else None)
         if self._scoring is None or self._notes is None:
@@ -198,6 +201,7 @@ class GradingPage:
             "close": lambda key: self._leave(),
             "queue": lambda key: self._show_list("queue"),
             "my-grades": lambda key: self._show_list("my grades"),
+            "audit": lambda key: self.leading.audit(),
             "settle": lambda key: self._settling.settle(self._scoring.sitting if self._scoring else None),
             "item.next": lambda key: self._neighbour(1),
             "item.previous": lambda key: self._neighbour(-1),
@@ -233,6 +237,7 @@ class GradingPage:
             "save": lambda key: self._save(scoring),
             "skip": lambda key: self._skip(scoring.sitting),
             "run": lambda key: self._collect(scoring.sitting.item.id),
+            "compare": lambda key: self.leading.choose(scoring.sitting.item.id, self.draw),
             "probe": lambda key: ask_for_case(stage, scoring.sitting, self._desk.root, self._probed),
         }
 
@@ -282,7 +287,7 @@ class GradingPage:
             self._show_pane(pane)
 
     def _show_list(self, kind: Kind) -> None:
-        self._list = QueuePage(self._stage, self._desk, kind, self.open, self.draw)
+        QueuePage(self._stage, self._desk, kind, self.open, self.draw)
 
     def _neighbour(self, step: int) -> None:
         here = self._scoring.sitting.item.id if self._scoring else None

@@ -42,6 +42,7 @@ class Stage(Screen[None]):
         self._zoomed = False
         self._with_rubric = False
         self._typing = False
+        self._with_tabs = False
 
     def compose(self) -> ComposeResult:
         """Everything, once."""
@@ -85,9 +86,10 @@ class Stage(Screen[None]):
             self.say(str(why), "bad")
             return None
 
-    def set_parts(self, *, rubric: bool) -> None:
-        """Whether the tabs and the rubric strip are on the stage."""
+    def set_parts(self, *, rubric: bool, tabs: bool | None = None) -> None:
+        """Whether the rubric strip, and the tabs (None: with the strip), are on the stage."""
         self._with_rubric = rubric
+        self._with_tabs = rubric if tabs is None else tabs
         self._lay_out()
 
     def zoom(self) -> bool:
@@ -131,7 +133,7 @@ class Stage(Screen[None]):
 
     def _lay_out(self) -> None:
         width, height = self.size
-        self.tabs.display = self._with_rubric
+        self.tabs.display = self._with_tabs
         self.strip.display = self._with_rubric and not self._zoomed
         self.strip.styles.height = strip_height(width, height, self._larger)
 
