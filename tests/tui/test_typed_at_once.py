@@ -142,7 +142,7 @@ def _opened(folder: Path, where: type[InPty] | type[InTmux]) -> Iterator[Callabl
 def test_paths_that_score_write_save_and_go_on(pty: Callable[[str], Paths], kind: str) -> None:
     paths = pty(kind)
     for first, second in itertools.product(MAIN, MAIN):
-        if kind == "screens" and "u" not in (first, second) or "S" in (first, second):
+        if (kind == "screens" and "u" not in (first, second)) or "S" in (first, second):
             paths.compare(first, second)
     if kind == "screens":
         some = itertools.product([key for key in GRADING if key not in LEAVING], GRADING)

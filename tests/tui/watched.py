@@ -111,6 +111,7 @@ class Watched(KgradeApp):
             "contexts": [type(each).__name__ for each in stage.dispatcher._open],
             "context": stage.dispatcher.top.context,
             "entry": None if entry is None else [entry.label, entry.text, entry.cursor],
+            "size": list(stage._compositor.size),
             "left": self._left,
             "mouse": driver._mouse,
             "item": None if scoring is None else str(scoring.sitting.item.id),

@@ -6,10 +6,12 @@ import json
 import os
 import subprocess
 import sys
+import tempfile
 import time
 from pathlib import Path
 from typing import Any
 
+from tests.tui.golden import cells_of
 from tests.tui.terminal import Terminal
 from tests.tui.watched import AGAIN, TELL, title
 
@@ -53,22 +55,32 @@ class InPty:
         return _report(self._reports / f"{self._told}.json")
 
     def resize(self, width: int, height: int) -> None:
-        self.terminal.resize(width, height)
+        """Take another size and wait until all is drawn in it."""
+        self.terminal.screen.resize(width, height)
+        self.terminal.change_size(width, height)
+        _until_drawn(self, width, height)
+
+    def picture(self) -> list[Any]:
+        """Every cell with its attributes, row by row, then the cursor: where it is, if it is seen."""
+        screen = self.terminal.screen
+        return [*screen.cells(), None if screen.cursor_hidden else screen.cursor]
 
     def close(self) -> None:
         self.terminal.close()
 
 
 class InTmux:
-    """The application in a tmux server of its own, whose socket lies in `reports`."""
+    """The application in a tmux server of its own, which ends with `close`."""
 
     def __init__(self, kind: str, reports: Path, *, size: tuple[int, int] = (80, 24), **env: str) -> None:
         reports.mkdir(parents=True, exist_ok=True)
         self._reports = reports
         self._told = 0
-        self._socket = str(reports / "socket")
+        self._folder = tempfile.TemporaryDirectory(prefix="kgrade-tmux-")
+        self._socket = f"{self._folder.name}/socket"
         self._env = {key: value for key, value in os.environ.items() if key not in ("TMUX", "NO_COLOR", "TERM")}
         self._env |= {"LANG": "C.UTF-8", "LC_ALL": "C.UTF-8", "TERM": "xterm-256color"}
+        self._size = size
         width, height = map(str, size)
         self.run("new-session", "-d", "-x", width, "-y", height, "sleep", "600")
         for option in (["status", "off"], ["escape-time", "20"], ["remain-on-exit", "on"]):
@@ -116,21 +128,35 @@ class InTmux:
         self._wait(wanted, lambda: self.run("display-message", "-p", "#{pane_title}").strip() == wanted)
         return _report(report)
 
-    def screen(self) -> list[str]:
-        """The rows that tmux shows, with their attributes."""
-        return self.run("capture-pane", "-e", "-p", "-N").split("\n")
-
     def resize(self, width: int, height: int) -> None:
+        """Take another size and wait until all is drawn in it."""
+        self._size = (width, height)
         self.run("resize-window", "-x", str(width), "-y", str(height))
+        _until_drawn(self, width, height)
+
+    def picture(self) -> list[Any]:
+        """Every cell with its attributes, row by row, then the cursor: where it is, if it is seen."""
+        rows = self.run("capture-pane", "-e", "-p", "-N").split("\n")[: self._size[1]]
+        seen, place = self.run("display-message", "-p", "#{cursor_flag} #{cursor_y},#{cursor_x}").split()
+        return [*cells_of(rows, self._size), place if seen == "1" else None]
 
     def close(self) -> None:
         self.run("kill-server")
+        self._folder.cleanup()
 
     def _wait(self, what: str, holds: Any) -> None:
         end = time.monotonic() + LIMIT
         while not holds():
             assert time.monotonic() < end, f"{what} did not come:\n" + self.run("capture-pane", "-p")
             time.sleep(0.005)
+
+
+def _until_drawn(watch: InPty | InTmux, width: int, height: int) -> None:
+    end = time.monotonic() + LIMIT
+    # A size comes by a signal, which may take longer than the keys.
+    while watch.idle()["size"] != [width, height]:
+        assert time.monotonic() < end, f"the size {width}x{height} was not taken"
+    watch.idle()
 
 
 def _report(path: Path) -> dict[str, Any]:
