@@ -84,8 +84,8 @@ def _step(dice: random.Random, now: Size, texts: Sequence[str]) -> Step:
         return dice.choice("cmC/") + dice.choice(texts) + dice.choice(["\r", "\r", "\x1b", " more", "\x7f\x7f"])
     if chance < 0.5:
         return dice.choice(SCENES).keys
-    if chance < 0.6:
-        return dice.choice("jk dg") * dice.randrange(2, 12)
+    if chance < 0.8:
+        return dice.choice(["j" * 18, "j" * 40, "k" * 40, "j", "jj", "k", "kkk", "\x04", "G", " "])
     return "".join(dice.choice(_KEYS) for _ in range(dice.randrange(1, 4)))
 
 

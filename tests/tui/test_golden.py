@@ -19,7 +19,7 @@ from tests.tui.test_driver import Pair
 from tests.tui.watching import InPty, InTmux
 
 needs_tmux = pytest.mark.skipif(shutil.which("tmux") is None, reason="tmux is not installed")
-SHORT = [3, 4, 7, 12, 16]
+SHORT = [5, 10, 16, 19, 25]
 CHUNK = 10
 COLOURS = ({}, {"TEXTUAL_COLOR_SYSTEM": "256"}, {"TEXTUAL_COLOR_SYSTEM": "standard"}, {"NO_COLOR": "1"})
 
