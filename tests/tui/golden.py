@@ -30,7 +30,7 @@ from kgrade.tui.keys import KeyTable, notation
 from kgrade.tui.palette import Theme, choose_theme
 from kgrade.tui.panes import panes
 from tests.tui.snapshots import SCENES
-from tests.tui.worlds import KINDS, WORDS, StillDesk, makers
+from tests.tui.worlds import KINDS, WORDS, StillDesk, makers, nothing_collected
 
 Size = tuple[int, int]
 Step = str | Size
@@ -134,7 +134,11 @@ def record(session: Session, folder: Path, sample: Callable[[Path], Path]) -> li
 
     choose_theme(session.theme)
     try:
-        with mock.patch.object(headless_driver, "HeadlessDriver", Recorder), _desk(session, folder, sample) as desk:
+        with (
+            mock.patch.object(headless_driver, "HeadlessDriver", Recorder),
+            nothing_collected(),
+            _desk(session, folder, sample) as desk,
+        ):
             of_kind = panes(desk.history) if session.kind == "sample" else makers(session.kind)
             asyncio.run(run(_Staying(desk, of_kind)))
     finally:

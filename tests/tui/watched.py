@@ -23,7 +23,7 @@ import kgrade.tui
 from kgrade.tui.app import KgradeApp
 from kgrade.tui.palette import Theme, choose_theme
 from kgrade.tui.screens.grading import GradingPage
-from tests.tui.worlds import StillDesk, makers
+from tests.tui.worlds import StillDesk, makers, nothing_collected
 
 TELL: Final = "\x1b[24~"
 AGAIN: Final = "\x1b[23~"
@@ -131,7 +131,7 @@ def main(kind: str, reports: str) -> int:
     theme: Theme = os.environ.get("KGRADE_THEME", "ansi")  # type: ignore[assignment]
     choose_theme(theme)
     clock = SimpleNamespace(monotonic=lambda: 0.0, strftime=lambda form: "09:41")
-    with mock.patch("kgrade.tui.screens.grading.time", clock):
+    with mock.patch("kgrade.tui.screens.grading.time", clock), nothing_collected():
         return Watched(kind, Path(reports)).run(mouse=False) or 0
 
 

@@ -7,8 +7,11 @@ combining marks in its panes; "scored" is "screens" with every criterion scored 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import AbstractContextManager
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Final
+from unittest import mock
 
 from kgrade.desk.item import Item
 from kgrade.desk.sheet import Sheet
@@ -58,6 +61,16 @@ def makers(kind: str) -> Mapping[str, PaneMaker]:
     if kind != "wide":
         return MAKERS
     return {**MAKERS, "task": _mixed_pane, "diff": _mixed_pane}
+
+
+def nothing_collected() -> AbstractContextManager[object]:
+    """Evidence cannot be collected meanwhile: it takes its time, and no two screens of it are the same."""
+
+    def refused(*_: object, **__: object) -> None:
+        raise OSError("nothing is collected here")
+
+    stand_in = SimpleNamespace(Popen=refused, PIPE=None, STDOUT=None, DEVNULL=None)
+    return mock.patch("kgrade.tui.screens.collecting.subprocess", stand_in)
 
 
 def _mixed_pane(item: Item, sheet: Sheet) -> Pane:
