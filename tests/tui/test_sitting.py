@@ -51,7 +51,8 @@ def test_from_the_first_key_to_the_commit(queue: Repo, width: int, height: int) 
         terminal.wait_for("verdict: accept")
         terminal.send("Sy")
         terminal.wait_for("softmax-rows/s01: Committed")
-        terminal.send("q")
+        # It asks while the save may still be on its way.
+        terminal.send("qy")
         assert terminal.wait_for_exit() == 0
     log = queue.git("log", "-2", "--format=%s%n%(trailers:key=Item,valueonly)")
     assert "grade: softmax-rows/s01 accept" in log
