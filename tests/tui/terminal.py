@@ -68,6 +68,10 @@ class Emulator:
         return self._screen.cursor.y, self._screen.cursor.x
 
     @property
+    def title(self) -> str:
+        return str(self._screen.title)
+
+    @property
     def cursor_hidden(self) -> bool:
         return bool(self._screen.cursor.hidden)
 

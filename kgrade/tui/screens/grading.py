@@ -58,6 +58,7 @@ class GradingPage:
         self._sends = False
         self._only_reads = False
         self._is_empty = False
+        self._saved_before = ""
         self._without_item: Deeds = {**reading_deeds(stage), **self._page_deeds()}
         self._deeds: Deeds = self._without_item
         stage.set_parts(rubric=True)
@@ -184,6 +185,10 @@ class GradingPage:
             now = time.monotonic()
             self._scoring.sitting.add_active(min(now - self._last_key, _PAUSE_S))
             self._last_key = now
+        if action == "score" and self._saved_before and self._scoring is not None:
+            here = self._scoring.sitting.item.id
+            self._stage.say(f"{self._saved_before}; {key} refused: {here} was not seen yet", "warn")
+            return
         self._deeds[action](key)
 
     def typed(self, text: str) -> None:
@@ -401,8 +406,14 @@ class GradingPage:
     def _saved(self, saved: Saved, standing: str) -> None:
         self.open_next()
         self.sync()
-        self._stage.say("; ".join([f"{saved.item}: {standing}", *saved.notes]), "good")
+        self._saved_before = f"{saved.item}: {standing}"
+        self._stage.say("; ".join([self._saved_before, *saved.notes]), "good")
         self._stage.dispatcher.release()
+        # A level that was typed before the item could be seen was meant for another.
+        self._stage.call_after_refresh(self._seen)
+
+    def _seen(self) -> None:
+        self._saved_before = ""
 
     def sync(self) -> None:
         """Send what waits, in a thread; the status line says what came of it."""

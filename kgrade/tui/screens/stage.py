@@ -90,18 +90,18 @@ class Stage(Screen[None]):
         """Whether the rubric strip, and the tabs (None: with the strip), are on the stage."""
         self._with_rubric = rubric
         self._with_tabs = rubric if tabs is None else tabs
-        self._lay_out()
+        self._lay_out_now()
 
     def zoom(self) -> bool:
         """Give the strip's rows to the evidence, or take them back; return whether it has them now."""
         self._zoomed = not self._zoomed
-        self._lay_out()
+        self._lay_out_now()
         return self._zoomed
 
     def enlarge_strip(self, rows: int) -> None:
         """Give the strip more rows, or fewer."""
         self._larger = max(-9, min(self._larger + rows, 30))
-        self._lay_out()
+        self._lay_out_now()
 
     def draw_afresh(self) -> None:
         """Draw everything again, whatever the terminal shows."""
@@ -136,6 +136,12 @@ class Stage(Screen[None]):
         self.tabs.display = self._with_tabs
         self.strip.display = self._with_rubric and not self._zoomed
         self.strip.styles.height = strip_height(width, height, self._larger)
+
+    def _lay_out_now(self) -> None:
+        """Lay out, so that the key after this one, in the same packet perhaps, finds every part in its new size."""
+        self._lay_out()
+        with self.application.batch_update():
+            self._refresh_layout()
 
     def _context_changed(self) -> None:
         self.keys.show(KeysShown.of(self.dispatcher.table, self.dispatcher.top.context))
