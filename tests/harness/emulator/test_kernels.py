@@ -490,6 +490,12 @@ def group_copies(rng: np.random.Generator) -> Case:
     return Case([x], [f32(96)], [], [wide(x).sum(0)[::-1]], 1e-6)
 
 
+@kernel("asynchronous")
+def captured(rng: np.random.Generator) -> Case:
+    x = normal(rng, 100)
+    return Case([x], [f32(100)], [100], [14 * wide(x)], 1e-6)
+
+
 def _run(loaded: Any, name: str, make: Make, seed: int = 0) -> None:
     case = make(np.random.default_rng(7))
     arguments = [*case.inputs, *case.outputs, *case.symbols, None]

@@ -133,3 +133,32 @@ extern "C" int group_copies(const float* x, float* y, cudaStream_t s) {
   group_copied<<<1, 96, 0, s>>>(x, y);
   return cudaGetLastError();
 }
+
+// 7: a graph captured from a stream, launched three times: y = (y + x) * scale each time, from zeros.
+__constant__ float scale;
+__global__ void step(const float* x, float* y, int n) {
+  const int i = blockIdx.x * blockDim.x + threadIdx.x;
+  if (i < n) y[i] = (y[i] + x[i]) * scale;
+}
+extern "C" int captured(const float* x, float* y, int64_t n, cudaStream_t) {
+  cudaStream_t stream;
+  cudaGraph_t graph;
+  cudaGraphExec_t ready;
+  float twice = 2;
+  float* copy;
+  cudaStreamCreate(&stream);
+  cudaMalloc(&copy, n * sizeof(float));
+  cudaMemset(y, 0, n * sizeof(float));
+  cudaStreamBeginCapture(stream, cudaStreamCaptureModeGlobal);
+  cudaMemcpyToSymbolAsync(scale, &twice, sizeof(twice), 0, cudaMemcpyHostToDevice, stream);
+  cudaMemcpyAsync(copy, x, n * sizeof(float), cudaMemcpyDeviceToDevice, stream);
+  step<<<(n + 63) / 64, 64, 0, stream>>>(copy, y, (int)n);
+  cudaStreamEndCapture(stream, &graph);
+  cudaGraphInstantiate(&ready, graph, 0);
+  cudaGraphDestroy(graph);
+  for (int i = 0; i < 3; ++i) cudaGraphLaunch(ready, stream);
+  cudaStreamSynchronize(stream);
+  cudaGraphExecDestroy(ready);
+  cudaFree(copy);
+  return cudaGetLastError();
+}
