@@ -3,17 +3,24 @@
 from __future__ import annotations
 
 import math
+from bisect import bisect_right
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
+from rich.cells import cell_len
 from textual.fuzzy import Matcher
 
+from kgrade.records.neutral import neutral
 from kgrade.tui.dispatcher import Dispatcher
 from kgrade.tui.keys import Context
 from kgrade.tui.lines import Row, Rows, Span
+from kgrade.tui.panes.layout import wrapped
 from kgrade.tui.text_entry import TextEntry
 from kgrade.tui.widgets.lines import LineView, Position
+
+_SIGNS = 2
+"""Columns before each row, for the cursor and a sign."""
 
 
 class Surface(Protocol):
@@ -137,7 +144,8 @@ class PickContext:
         self._chosen = chosen
         self._stays = stays
         self._before: Position = surface.view.position
-        self._draw(1 + first)
+        self._starts: list[int] = []
+        self._draw(first)
         surface.say(title)
         surface.dispatcher.open(self)
 
@@ -147,16 +155,15 @@ class PickContext:
 
     def perform(self, action: str, key: str) -> None:
         """Move in the list, choose from it, or close it."""
-        view = self._surface.view
         options = self._options()
         if action == "close":
             self.close()
         elif action in ("line.down", "line.up"):
-            view.go_to(min(max(1, view.position.cursor + (1 if action == "line.down" else -1)), len(options)))
+            self._go_to(self._number + (1 if action == "line.down" else -1))
         elif action in ("top", "bottom"):
-            view.go_to(1 if action == "top" else len(options))
+            self._go_to(0 if action == "top" else len(options) - 1)
         elif action == "choose":
-            self._choose(view.position.cursor - 1, options)
+            self._choose(self._number, options)
         elif action == "choose.anyway" and self._anyway is not None:
             self.close()
             self._anyway()
@@ -180,15 +187,39 @@ class PickContext:
             self.close()
         self._chosen(options[number].id)
         if self._stays and self._surface.dispatcher.is_open(self):
-            self._draw(number + 1)
+            self._draw(number)
 
-    def _draw(self, cursor: int) -> None:
+    @property
+    def _number(self) -> int:
+        """The option under the cursor, counted from 0."""
+        return bisect_right(self._starts, self._surface.view.position.cursor) - 1
+
+    def _go_to(self, number: int) -> None:
+        if self._starts:
+            self._surface.view.go_to(self._starts[min(max(0, number), len(self._starts) - 1)])
+
+    def _draw(self, at: int) -> None:
         rows = [Row((Span(self._title, "heading"),))]
+        self._starts = []
         for number, option in enumerate(self._options(), 1):
-            spans = [Span(f"{number:2} ", "key"), Span(option.text)]
-            rows.append(Row((*spans, Span(f"  {option.detail}", "dim")) if option.detail else tuple(spans)))
+            self._starts.append(len(rows))
+            rows += _option_rows(f"{number:2} ", option, self._surface.view.size.width - _SIGNS)
         self._surface.view.show(Rows(rows))
-        self._surface.view.go_to(cursor)
+        self._go_to(at)
+
+
+def _option_rows(number: str, option: Option, width: int) -> list[Row]:
+    """An option on one row where it fits `width` cells, else on as many as it needs: one chooses what one has read."""
+    detail = f"  {option.detail}" if option.detail else ""
+    first = Span(number, "key")
+    if cell_len(neutral(number + option.text + detail)) <= width:
+        return [Row((first, Span(option.text), Span(detail, "dim")) if detail else (first, Span(option.text)))]
+    hang = " " * len(number)
+    room = max(10, width - len(number))
+    lines = [Span(line) for line in wrapped(option.text, room)] + [
+        Span(line, "dim") for line in wrapped(option.detail, room)
+    ]
+    return [Row((Span(hang) if row else first, line)) for row, line in enumerate(lines)]
 
 
 class FindContext:
@@ -205,6 +236,7 @@ class FindContext:
         self._options = options
         self._chosen = chosen
         self._entry = TextEntry("find")
+        self._starts: list[int] = []
         self._before: Position = surface.view.position
         surface.dispatcher.open(self)
         self._draw()
@@ -217,12 +249,13 @@ class FindContext:
         """Move in the list, choose from it, change the letters, or give up."""
         view = self._surface.view
         if action in ("text.next", "text.previous"):
-            step = 1 if action == "text.next" else -1
-            view.go_to(min(max(1, view.position.cursor + step), len(self._found())))
+            at = bisect_right(self._starts, view.position.cursor) - 1 + (1 if action == "text.next" else -1)
+            if self._starts:
+                view.go_to(self._starts[min(max(0, at), len(self._starts) - 1)])
         elif action == "text.accept":
             found = self._found()
             if found:
-                chosen = found[max(0, view.position.cursor - 1)][1]
+                chosen = found[max(0, bisect_right(self._starts, view.position.cursor) - 1)][1]
                 self._close()
                 self._chosen(chosen.id)
             else:
@@ -256,7 +289,10 @@ class FindContext:
     def _draw(self) -> None:
         found = self._found()
         rows = [Row((Span(f"{self._title}, {len(found)} of {len(self._options)}", "heading"),))]
-        rows += [Row((Span(f"{number:2} ", "key"), Span(option.text))) for number, option in found]
+        self._starts = []
+        for number, option in found:
+            self._starts.append(len(rows))
+            rows += _option_rows(f"{number:2} ", option, self._surface.view.size.width - _SIGNS)
         self._surface.view.show(Rows(rows))
         self._surface.view.go_to(1)
         self._surface.show_entry(self._entry)

@@ -69,7 +69,11 @@ def queue_row(place: Place, task: ItemRow, evaluator: str, widest: int = 29) -> 
         Span(f"{place.state:<9}", style),
         Span(f"{item.id!s:<{widest}}  "),
         Span(f"{glance(item):<10}"),
-        *([Span(f"{place.why.split(chr(10))[0]}  ", style)] if place.why and not result else [Span(f"{result:<14}")]),
+        *(
+            [Span(f"{place.why.split(chr(10))[0]:<18}  ", style)]
+            if place.why and not result
+            else [Span(f"{result:<20}")]
+        ),
         Span(f"{kind:<13}{task.language:<8}{','.join(task.targets)}", "dim"),
     ]
     faults = Rows([row(f"    {fault}", "bad") for fault in item.faults]) if item.faults else None

@@ -39,6 +39,15 @@ from kgrade.tui.widgets.status import Status
 _PAUSE_S: Final = 60.0
 """Seconds without a key after which nobody is thought to work on the item."""
 
+_STAGES: Final = {
+    "build": "compile or import it: registers, memory, errors",
+    "check": "every case against the reference in float64",
+    "time": "every benchmark case against its baselines",
+    "integrity": "read it for signs of cheating, run what settles them",
+    "sanitize": "checkers of memory and races",
+    "profile": "what a profiler sees",
+}
+
 
 class GradingPage:
     """Plays on the stage. What it cannot do now it says in `why_not`, for the message line and the help."""
@@ -271,7 +280,7 @@ class GradingPage:
 
     def _collect(self, item: ItemId) -> None:
         """Ask for a stage, collect its evidence, and open the item again to show it."""
-        options = [Option("", "every stage"), *(Option(stage, stage) for stage in STAGES)]
+        options = [Option("", "every stage"), *(Option(stage, f"{stage:<11}", _STAGES[stage]) for stage in STAGES)]
 
         def chosen(stage: str) -> None:
             self._collect_stages(item, [stage] if stage else [])

@@ -30,7 +30,7 @@ def help_rows(table: KeyTable, receiver: Receiver, wanted: str = "") -> Rows:
 
 def _row(binding: Binding, reason: str | None) -> Row:
     keys = _keys_shown(binding.keys)
-    spans = [Span(f"  {keys:<18} ", "key"), Span(f"{binding.does:<46} "), Span(binding.action, "dim")]
+    spans = [Span(f"  {keys:<14} ", "key"), Span(f"{binding.does:<46} "), Span(binding.action, "dim")]
     if reason is not None:
         spans.append(Span(f"  not now: {reason}", "warn"))
     return Row(tuple(spans))
