@@ -103,6 +103,9 @@ _KEYS: Final = [
 class _Staying(KgradeApp):
     CSS_PATH = str(Path(kgrade.tui.__file__).with_name("styles") / "stage.tcss")
 
+    def on_mount(self) -> None:
+        """Signals are the recorder's own."""
+
     def exit(self, *_: object, **__: object) -> None:
         """The session goes on after it was left."""
 
