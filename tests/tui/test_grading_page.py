@@ -282,14 +282,6 @@ def test_help_filters_and_says_what_is_not_possible() -> None:
     play(scene, size=(160, 48))
 
 
-def test_an_action_without_a_deed_says_so() -> None:
-    async def scene(on: Play) -> None:
-        await on.press("A")
-        assert on.message.startswith("the audit is not in this version yet")
-
-    play(scene)
-
-
 def test_a_rebound_key_is_named_in_the_key_line_and_works() -> None:
     async def scene(on: Play) -> None:
         assert "Z comment" in on.lines[-1]
@@ -441,6 +433,6 @@ def test_what_could_not_be_sent_is_sent_again_when_it_is_time() -> None:
             await asyncio.sleep(0.01)
         assert desk.synced >= 3
         desk.last_standing = Standing("pushed")
-        await on.settled()
+        await on.pilot.pause()
 
     play(scene, desk=desk)

@@ -18,6 +18,7 @@ from kgrade.records.task import Task
 
 Word = Literal["clean", "notes", "suspect", "tell"]
 _LEAST_ALIKE = 24
+_NATIVE_CALLS = ("ctypes.CDLL().", "ctypes.PyDLL().", "ctypes.cdll.", "torch.ops.")
 _NEWLINE = re.compile(r"\r\n|\r|\n")
 
 
@@ -73,6 +74,11 @@ def read(files: Mapping[str, bytes], asked: Asked) -> Model:
         fact.name.partition("|")[2]
         for fact in walk.facts.values()
         if fact.kind == "launch" and fact.live and fact.name.startswith("ext:")
+    }
+    called |= {
+        fact.name.rpartition(".")[2]
+        for fact in walk.facts.values()
+        if fact.kind == "call" and fact.live and fact.name.startswith(_NATIVE_CALLS)
     }
     _read_text(walk, model, called)
     scripts = bool(walk.trees)

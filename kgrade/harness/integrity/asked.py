@@ -28,6 +28,7 @@ class Asked:
     inplace: frozenset[str] = frozenset()
     integers: frozenset[str] = frozenset()
     strict_float32: bool = False
+    operations: int = 0
     call: python.Ask = field(default_factory=python.Ask)
 
     @property
@@ -59,7 +60,7 @@ def of_task(task: Task | None, reference: Mapping[str, bytes]) -> Asked:
     case_dtypes = {case.dtype for case in (*task.check_cases(), *task.benchmark_cases()) if case.dtype}
     floats = {name for name in case_dtypes if "float" in name}
     operands = {name for spec in inputs.values() for name in ([spec.dtype] if spec.dtype != "$dtype" else case_dtypes)}
-    families, names = _work(task, reference)
+    families, names, operations = _work(task, reference)
     tolerance = task.tolerance.get("float32")
     return Asked(
         language=task.language,
@@ -78,6 +79,7 @@ def of_task(task: Task | None, reference: Mapping[str, bytes]) -> Asked:
         integers=frozenset(
             name for name, spec in inputs.items() if spec.dtype != "$dtype" and "float" not in spec.dtype
         ),
+        operations=operations,
         strict_float32=tolerance is not None and tolerance.rtol < 1e-4,
         call=python.Ask(
             entry=task.entry,
@@ -89,17 +91,19 @@ def of_task(task: Task | None, reference: Mapping[str, bytes]) -> Asked:
     )
 
 
-def _work(task: Task, reference: Mapping[str, bytes]) -> tuple[frozenset[str], frozenset[str]]:
-    """The families and names of the library calls that make up the task's main work, read from its reference."""
+def _work(task: Task, reference: Mapping[str, bytes]) -> tuple[frozenset[str], frozenset[str], int]:
+    """The families, names and number of the library calls that are the task's main work, read from its reference."""
     families = vocabulary.forbidden_families(task.forbidden)
     names: set[str] = set()
     file, _, name = task.reference.partition(":")
     model = Model()
     python.read({file: reference[file]} if file in reference else {}, python.Ask(entry=name), model)
+    operations = 0
     for fact in model.of("call", live=True):
         if "compute" in fact.about:
+            operations += 1
             family = vocabulary.family(fact.name)
             last = fact.name.rpartition(".")[2]
             families |= {family} if family else set()
             names |= {last} if last not in _PLAIN else set()
-    return frozenset(families), frozenset(names)
+    return frozenset(families), frozenset(names), operations

@@ -140,9 +140,12 @@ def get_attribute(walk: Walk, frame: Frame, owner: Value, attr: str, node: ast.A
         elif name.startswith(("obj:", "class:")):
             found.append(member(walk, frame, name, attr))
         elif name.startswith(("def:", "bound:")):
-            kept = walk.attributes.get((name, attr))
+            owned = "def:" + name.partition(":")[2].partition("|")[0]
+            kept = walk.attributes.get((owned, attr))
             if kept is not None:
-                found.append(kept)
+                token = f"stored:attr:{owned}.{attr}"
+                lives = token in walk.live_stores and not frame.setup
+                found.append(Value(kept.names, kept.tags | {token}, UNKNOWN, kept.items) if lives else kept)
             elif attr in ("__wrapped__", "fn", "__func__", "__call__", "func"):
                 found.append(Value(frozenset({name})))
             elif attr in ("run", "__getitem__"):
@@ -173,11 +176,12 @@ def get_attribute(walk: Walk, frame: Frame, owner: Value, attr: str, node: ast.A
     elif not names and not found:
         tags = owner.tags
         names.add("tensor." + attr)
-    if "caller" in owner.tags and attr in vocabulary.FRAME_ATTRIBUTES:
+    if attr in vocabulary.FRAMES or ("caller" in owner.tags and attr in vocabulary.FRAME_ATTRIBUTES):
         walk.note(frame, "call", "frame." + attr, node)
     special = _special({*names}, attr)
     if names or not found:
-        found.append(Value(frozenset(names), tags | special))
+        text = owner.const if isinstance(owner.const, str | bytes) and not owner.names else UNKNOWN
+        found.append(Value(frozenset(names), tags | special, text))
     return merge(*found)
 
 
@@ -208,6 +212,8 @@ def _of_tensor(owner: Value, attr: str, names: set[str]) -> Value:
         return Value(tags=frozenset({"pointer"}))
     if attr in vocabulary.SHAPES:
         return Value(frozenset({"shape.of"}), frozenset({"shape"}))
+    if attr == "type":
+        return Value(frozenset({"tensor.type"}), owner.tags)
     if attr in vocabulary.KINDS:
         return Value(frozenset({"tensor." + attr}), frozenset({vocabulary.KINDS[attr]}))
     if attr in ("T", "mT", "H", "data", "real"):

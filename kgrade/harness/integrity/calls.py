@@ -18,6 +18,7 @@ from kgrade.harness.integrity.values import (
     Value,
     Walk,
     derived,
+    joined,
     merge,
     place,
 )
@@ -107,6 +108,9 @@ def _own(walk: Walk, frame: Frame, node: ast.AST, key: str, arguments: Arguments
     if function.jit is not None:
         return launch(walk, frame, node, key, arguments, returns=True)
     value = run(walk, frame, function, arguments)
+    if frame.setup and _generates(function):
+        # What goes on from call to call knows how often it was asked.
+        return Value(value.names | {"counter"}, value.tags)
     if function.kept and not frame.setup:
         tensors = [each for each in arguments.all() if each.tensor]
         if tensors and value.tensor:
@@ -115,6 +119,18 @@ def _own(walk: Walk, frame: Frame, node: ast.AST, key: str, arguments: Arguments
             walk.live_stores.add(token)
             return Value(value.names, value.tags | {token})
     return value
+
+
+def _generates(function: Function) -> bool:
+    """Whether calling the function makes a generator."""
+    inside: list[ast.AST] = [] if isinstance(function.node, ast.Lambda) else [*function.node.body]
+    while inside:
+        node = inside.pop()
+        if isinstance(node, ast.Yield | ast.YieldFrom):
+            return True
+        if not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda | ast.ClassDef):
+            inside += [each for each in ast.iter_child_nodes(node) if isinstance(each, ast.stmt | ast.expr)]
+    return False
 
 
 def run(walk: Walk, frame: Frame, function: Function, arguments: Arguments) -> Value:
@@ -155,8 +171,13 @@ def _read(walk: Walk, frame: Frame, function: Function, arguments: Arguments) ->
         return expressions.evaluate(walk, inner, function.node.body), inner.written
     if not statements.execute(walk, inner, function.node.body):
         inner.exits.append(inner.written)
-    written = set.intersection(*inner.exits) if inner.exits else inner.written
+    written = joined(inner.exits, _last_guard(inner)) if inner.exits else inner.written
     return merge(*inner.returns), written
+
+
+def _last_guard(frame: Frame) -> str:
+    """The branch behind which the body went on, where it may have left before."""
+    return frame.left_at or (frame.guards[-1][:-1] if frame.guards else "")
 
 
 def parameters(walk: Walk, frame: Frame, spec: ast.arguments, arguments: Arguments) -> None:
@@ -296,6 +317,9 @@ def _box_method(walk: Walk, frame: Frame, node: ast.AST, rest: str, arguments: A
         key = arguments.first()
         walk.keys["stored:" + box] |= key.tags
         value = expressions.element(walk, frame, owner)
+        table = walk.tables.get(box, NOTHING)
+        if table and "shape" in key.tags:
+            value = Value(value.names, value.tags | table | {"shape"}, UNKNOWN, value.items)
         if len(arguments.values) > 1:
             if attr == "setdefault":
                 attributes.set_element(walk, frame, owner, key, arguments.values[1], node)

@@ -26,7 +26,7 @@ def only_read(name: Node) -> bool:
     if node == name:
         return parent.type == "array_declarator"
     if parent.type == "assignment_expression":
-        return parent.child_by_field_name("right") == node
+        return adds(parent) or parent.child_by_field_name("right") == node
     return parent.type in _READS
 
 
@@ -34,12 +34,18 @@ def _is_array_of(subscript: Node, node: Node) -> bool:
     return subscript.type == "subscript_expression" and subscript.child_by_field_name("argument") == node
 
 
-def unset(name: str, written: Collection[str], atomics: Collection[str], handed: Collection[str]) -> bool:
+def adds(assignment: Node) -> bool:
+    """Whether an assignment changes what is there, as `+=` does, and sets nothing."""
+    operator = assignment.child_by_field_name("operator")
+    return assignment.type == "assignment_expression" and operator is not None and operator.type != "="
+
+
+def unset(name: str, written: Collection[str], added: Collection[str], handed: Collection[str]) -> bool:
     """Whether nothing sets the shared array `name`: its elements are read, or added to, and that is all.
 
     `written` are names that are assigned to or passed on, `handed` those that stand where something could write.
     """
-    return bool(name) and name not in written and (name in atomics or name not in handed)
+    return bool(name) and name not in written and (name not in handed or name in added)
 
 
 def slots(declaration: str) -> set[str]:
@@ -54,8 +60,14 @@ def constants(declaration: str) -> Mapping[str, str]:
     return dict(re.findall(r"\b(\w+)\s*=\s*(\d+)\b", declaration[:_MOST_TEXT]))
 
 
-def dropped(condition: str, taken: Collection[str], numbers: Mapping[str, str]) -> Iterator[str]:
-    """Yield the fixed bounds under which a slot of `taken` is used; what lies above has no place."""
-    for slot, bound in re.findall(r"\b(\w+)\s*<=?\s*(\w+)", condition[:_MOST_TEXT]):
+def dropped(
+    condition: str, taken: Collection[str], numbers: Mapping[str, str], *, leaves: bool = False
+) -> Iterator[str]:
+    """Yield the fixed bounds under which a slot of `taken` is used; what lies above has no place.
+
+    `leaves`: where the condition holds nothing more is done, so the bound is one from above.
+    """
+    pattern = r"\b(\w+)\s*>=?\s*(\w+)" if leaves else r"\b(\w+)\s*<=?\s*(\w+)"
+    for slot, bound in re.findall(pattern, condition[:_MOST_TEXT]):
         if slot in taken and (bound.isdigit() or bound in numbers):
             yield numbers.get(bound, bound)

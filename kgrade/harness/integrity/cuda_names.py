@@ -35,8 +35,16 @@ CALLS = {
     "std::exit": "sys.exit", "std::abort": "os.abort", "manual_seed": "torch.manual_seed",
 }  # fmt: skip
 PERSISTING = re.compile(
-    r"\b(cudaAccessPropertyPersisting|accessPolicyWindow|cudaLimitPersistingL2CacheSize|cudaStreamAttributeAccessPolicyWindow)\b"
+    r"cudaAccessPropertyPersisting|accessPolicyWindow|PersistingL2Cache|AttributeAccessPolicyWindow|persistingL2CacheMaxSize"
+    r"|CU_LIMIT_PERSISTING|ATTRIBUTE_ACCESS_POLICY_WINDOW|ACCESS_PROPERTY_PERSISTING|createpolicy\.\w+\.L2::evict_last_persist"
 )
+LIMITS = {"cudaDeviceSetLimit", "cuCtxSetLimit", "hipDeviceSetLimit"}
+OTHER_LIMIT = re.compile(r"Stack|Printf|Malloc|DevRuntime|STACK|PRINTF|MALLOC|DEV_RUNTIME|FetchGranularity|FETCH")
+BARRIER = re.compile(r"[\w:]*(barrier|pipeline_shared_state|TempStorage)")
+THRUST = {
+    "inclusive_scan", "exclusive_scan", "sort", "stable_sort", "sort_by_key", "reduce", "reduce_by_key", "transform",
+    "transform_reduce", "copy", "unique", "inner_product", "max_element", "min_element", "inclusive_scan_by_key",
+}  # fmt: skip
 HALF = re.compile(
     r"^(const\s+)?(__half2?|half2?|at::Half|c10::Half|__nv_bfloat162?|__nv_bfloat16|nv_bfloat16|_Float16)$"
 )

@@ -7,8 +7,9 @@ import operator
 from collections.abc import Callable
 from typing import Any
 
-from kgrade.harness.integrity import attributes, calls, statements
+from kgrade.harness.integrity import attributes, calls, operators, statements
 from kgrade.harness.integrity.model import NOTHING, Tags
+from kgrade.harness.integrity.operators import LONGEST_TEXT
 from kgrade.harness.integrity.values import (
     ANY,
     MOST_DEPTH,
@@ -22,12 +23,6 @@ from kgrade.harness.integrity.values import (
     place,
 )
 
-_LONGEST_TEXT = 1 << 20
-_OPERATORS: dict[type[ast.operator], str] = {
-    ast.Add: "add", ast.Sub: "sub", ast.Mult: "mul", ast.Div: "div", ast.Pow: "pow", ast.FloorDiv: "floor_divide",
-    ast.Mod: "remainder", ast.BitAnd: "bitwise_and", ast.BitOr: "bitwise_or", ast.BitXor: "bitwise_xor",
-    ast.LShift: "shift", ast.RShift: "shift",
-}  # fmt: skip
 _COMPARE: dict[type[ast.cmpop], Callable[[Any, Any], Any]] = {
     ast.Eq: operator.eq, ast.NotEq: operator.ne, ast.Lt: operator.lt, ast.LtE: operator.le, ast.Gt: operator.gt,
     ast.GtE: operator.ge,
@@ -107,6 +102,18 @@ def literals(*nodes: ast.AST) -> Tags:
     return frozenset(sorted(found)[:12])
 
 
+def listed(node: ast.AST) -> Tags:
+    """`equals:4096` for each whole number in the rows of a literal list or set, or among the keys of a dictionary."""
+    rows: list[ast.expr | None] = []
+    if isinstance(node, ast.Dict):
+        rows = list(node.keys)
+    elif isinstance(node, ast.List | ast.Set):
+        rows = list(node.elts)
+    plain = [part for row in rows for part in (row.elts if isinstance(row, ast.Tuple | ast.List) else [row])]
+    numbers = [part.value for part in plain if isinstance(part, ast.Constant) and type(part.value) is int]
+    return frozenset(sorted(f"equals:{number}" for number in numbers)[:12])
+
+
 def element(walk: Walk, frame: Frame, value: Value) -> Value:
     """One element of `value`, whichever."""
     found = list(value.items or ())
@@ -126,43 +133,6 @@ def element(walk: Walk, frame: Frame, value: Value) -> Value:
 def _marked(value: Value, tags: Tags) -> Value:
     items = value.items and tuple(Value(item.names, item.tags | tags) for item in value.items)
     return Value(value.names, value.tags | tags, items=items)
-
-
-def binary(walk: Walk, frame: Frame, node: ast.AST, left: Value, right: Value, kind: type[ast.operator]) -> Value:
-    """`left OP right`: a constant, a library's product, a tensor's arithmetic, or host arithmetic."""
-    if kind is ast.MatMult:
-        return calls.library(walk, frame, node, "@", [left, right])
-    if left.const is not UNKNOWN and right.const is not UNKNOWN:
-        folded = _fold(left.const, right.const, kind)
-        if folded is not UNKNOWN:
-            return Value(tags=left.tags | right.tags, const=folded)
-    if left.items is not None and right.items is not None and kind is ast.Add:
-        return Value(left.names | right.names, left.tags | right.tags, items=left.items + right.items)
-    if (left.tensor or right.tensor) and kind in _OPERATORS:
-        return calls.library(walk, frame, node, "torch." + _OPERATORS[kind], [left, right])
-    if "pathlib.Path()" in left.names and kind is ast.Div:
-        return Value(left.names, left.tags | {f"path:{right.const}"})
-    if kind is ast.Div and isinstance(right.const, str):
-        return Value(frozenset({"pathlib.Path()"}), left.tags | {f"path:{right.const}"})
-    return Value(tags=left.tags | right.tags)
-
-
-def _fold(left: Any, right: Any, kind: type[ast.operator]) -> Any:
-    if kind is ast.Add and type(left) is type(right) and type(left) in (str, bytes):
-        return left + right if len(left) + len(right) < _LONGEST_TEXT else UNKNOWN
-    if (
-        isinstance(left, str)
-        and kind is ast.Mod
-        and isinstance(right, str)
-        and left.count("%s") == 1 == left.count("%")
-    ):
-        return left.replace("%s", right)
-    small = all(type(each) is int and abs(each) < 1 << 64 for each in (left, right))
-    if small and kind in (ast.Add, ast.Sub, ast.Mult):
-        return {ast.Add: left + right, ast.Sub: left - right, ast.Mult: left * right}[kind]
-    if small and kind in (ast.Mod, ast.FloorDiv) and right:
-        return left % right if kind is ast.Mod else left // right
-    return UNKNOWN
 
 
 def _constant(walk: Walk, frame: Frame, node: ast.Constant) -> Value:
@@ -225,6 +195,11 @@ def _stepped(walk: Walk, frame: Frame, owner: Value, node: ast.AST) -> None:
         return
     parts = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
     for part in parts:
+        bounds = [each for each in (part.lower, part.upper) if each is not None] if isinstance(part, ast.Slice) else []
+        ends = [evaluate(walk, frame, each) for each in bounds]
+        if any("part" in end.tags for end in ends):
+            lower = part.lower is not None if isinstance(part, ast.Slice) else False
+            walk.note(frame, "sampled", "part", node, owner.tags, "offset" if lower else "part")
         if isinstance(part, ast.Slice) and isinstance(part.step, ast.Constant) and part.step.value not in (None, 1):
             start = part.lower.value if isinstance(part.lower, ast.Constant) else part.lower
             walk.note(frame, "sampled", str(part.step.value), node, owner.tags, "offset" if start else "")
@@ -242,7 +217,7 @@ def _binop(walk: Walk, frame: Frame, node: ast.BinOp) -> Value:
     value = evaluate(walk, frame, chain[-1].left)
     for each in reversed(chain):
         walk.step()
-        value = binary(walk, frame, each, value, evaluate(walk, frame, each.right), type(each.op))
+        value = operators.binary(walk, frame, each, value, evaluate(walk, frame, each.right), type(each.op))
     return value
 
 
@@ -346,6 +321,7 @@ def _box(
     content = merge(*items)
     known = walk.boxes.get(box, ANY)
     walk.boxes[box] = content if known is ANY else merge(known, content)
+    walk.tables[box] = listed(node)
     if frame.setup:
         walk.persistent.add(box)
         # What is kept between calls may be changed by any of them; strings and numbers of a table stay readable.
@@ -380,7 +356,7 @@ def _comprehension(
 
 def _joined(walk: Walk, frame: Frame, node: ast.JoinedStr) -> Value:
     parts = [evaluate(walk, frame, each) for each in node.values]
-    text = "".join(str(part.const) if part.const is not UNKNOWN else "__" for part in parts)[:_LONGEST_TEXT]
+    text = "".join(str(part.const) if part.const is not UNKNOWN else "__" for part in parts)[:LONGEST_TEXT]
     if "__global__" in text:
         walk.strings.append((frame.scope.path, node.lineno, text))
     if all(part.const is not UNKNOWN for part in parts):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
-from kgrade.harness.integrity import attributes, vocabulary
+from kgrade.harness.integrity import attributes, coverage, vocabulary
 from kgrade.harness.integrity.expressions import dotted_text
 from kgrade.harness.integrity.model import NOTHING
 from kgrade.harness.integrity.values import Frame, Function, Scope, Value, Walk
@@ -35,6 +35,7 @@ def read(walk: Walk) -> None:
         kernel = walk.kernel(function)
         kernel.device_only = key in helpers and key not in launched
         kernel.trifle = not _computes(function)
+        kernel.blind = function.jit == "triton" and coverage.blind(function.node)
         _body(walk, frame, function)
 
 
@@ -129,7 +130,8 @@ def _body(walk: Walk, frame: Frame, function: Function) -> None:
         if isinstance(node, ast.Assign) and len(node.targets) == 1 and isinstance(node.targets[0], ast.Name):
             for name in resolve(walk, frame, node.value).names:
                 frame.scope.variables[node.targets[0].id] = Value(frozenset({name}))
-    _short_loops(walk, frame, function)
+    if function.jit == "triton":
+        _partial(walk, frame, function)
     for node in ast.walk(function.node):
         if not isinstance(node, ast.Call):
             continue
@@ -151,21 +153,12 @@ def _body(walk: Walk, frame: Frame, function: Function) -> None:
             _operand(walk, frame, node)
 
 
-def _short_loops(walk: Walk, frame: Frame, function: Function) -> None:
-    """Loops with a step whose bound is a fraction of a length that nothing else in the kernel is measured by."""
-    fractions = [
-        ast.unparse(node)
-        for node in ast.walk(function.node)
-        if isinstance(node, ast.BinOp) and isinstance(node.op, ast.FloorDiv) and isinstance(node.right, ast.Constant)
-    ]
-    for node in ast.walk(function.node):
-        match node:
-            case ast.For(iter=ast.Call(func=called, args=[_, ast.BinOp(op=ast.FloorDiv()) as bound, _])):
-                match bound:
-                    case ast.BinOp(left=ast.Name(), right=ast.Constant(value=int() as by)) if by > 1:
-                        text = ast.unparse(bound)
-                        if dotted_text(called).rpartition(".")[2].endswith("range") and fractions.count(text) == 1:
-                            walk.note(frame, "sampled", text, node, NOTHING, "short")
+def _partial(walk: Walk, frame: Frame, function: Function) -> None:
+    """Parts of the inputs that stand for all of them."""
+    for node, bound in coverage.short(function.node):
+        walk.note(frame, "sampled", bound, node, NOTHING, "short")
+    for node, width in coverage.windows(function.node):
+        walk.note(frame, "sampled", width, node, NOTHING, "window")
 
 
 def _dtypes(walk: Walk, frame: Frame, node: ast.Call) -> list[str]:

@@ -6,7 +6,7 @@ import ast
 import base64
 from typing import TYPE_CHECKING
 
-from kgrade.harness.integrity import attributes, calls, expressions, statements, vocabulary
+from kgrade.harness.integrity import attributes, calls, operators, standard, templates, vocabulary
 from kgrade.harness.integrity.model import NOTHING
 from kgrade.harness.integrity.values import ANY, UNKNOWN, Frame, Value, Walk, derived, merge, place
 
@@ -21,13 +21,13 @@ _PURE = ("builtins.", "math.", "operator.", "functools.", "itertools.", "typing.
 
 def call(walk: Walk, frame: Frame, node: ast.AST, name: str, function: Value, arguments: Arguments) -> Value:
     """What the library call `name` returns."""
-    for prefix, reader in _READERS.items():
-        if name == prefix:
-            return reader(walk, frame, node, name, arguments)
+    reader = standard.READERS.get(name)
+    if reader is not None:
+        return reader(walk, frame, node, name, arguments)
     if name.startswith("tensor."):
-        receiver = Value(tags=function.tags)
+        receiver = Value(tags=function.tags, const=function.const)
         values = arguments
-        if not function.tags and arguments.values:
+        if not function.tags and arguments.values and function.const is UNKNOWN:
             receiver = arguments.values[0]
             values = calls.Arguments(arguments.values[1:], arguments.named)
         return method(walk, frame, node, name[7:], receiver, values)
@@ -47,6 +47,8 @@ def call(walk: Walk, frame: Frame, node: ast.AST, name: str, function: Value, ar
     texts = [text for value in arguments.all() for text in calls.constant_text(value)]
     texts += [tag[5:] for tag in sorted(function.tags | about) if tag.startswith("path:")]
     walk.note(frame, "call", name, node, about, detail=" ".join(texts)[:300])
+    for handed in sorted(NOTHING.union(*(value.names for value in arguments.all())) & vocabulary.HANDED):
+        walk.note(frame, "call", handed, node)
     if name in vocabulary.TRANSFORMS:
         return Value(arguments.first().names or frozenset({name}), arguments.first().tags)
     if name in vocabulary.COMPILERS:
@@ -77,6 +79,11 @@ def _result(walk: Walk, frame: Frame, node: ast.AST, name: str, function: Value,
         return Value(frozenset({"pathlib.Path()"}), function.tags | texts)
     if name in ("pathlib.Path().resolve", "pathlib.Path().absolute"):
         return Value(frozenset({"pathlib.Path()"}), function.tags)
+    if name.startswith(("os.path.", "glob.")):
+        paths = frozenset(f"path:{text}" for value in arguments.all() for text in calls.constant_text(value))
+        return Value(tags=derived(*arguments.all()).tags | function.tags | paths)
+    if name.startswith("importlib.") or name in ("runpy.run_path", "imp.load_source"):
+        return _file_as_module(walk, frame, node, arguments)
     if name.startswith(_PURE):
         return Value(tags=derived(*arguments.all()).tags | function.tags)
     if any(name == package or name.startswith(package + ".") for package in vocabulary.KERNEL_PACKAGES):
@@ -85,6 +92,26 @@ def _result(walk: Walk, frame: Frame, node: ast.AST, name: str, function: Value,
         frame.written.update(value.buffers)
     called = frozenset({name + "()"}) if name.count(".") < 6 else NOTHING
     return Value(called, derived(*arguments.all()).tags | function.tags)
+
+
+def _file_as_module(walk: Walk, frame: Frame, node: ast.AST, arguments: Arguments) -> Value:
+    """A module made from a path: the task's reference, a file of the submission, or what came in before."""
+    given = merge(*arguments.all()) if arguments.all() else ANY
+    paths = [tag[5:] for tag in sorted(given.tags) if tag.startswith("path:")]
+    paths += [text for value in arguments.all() for text in calls.constant_text(value)]
+    named = {path.rpartition("/")[2].removesuffix(".py") for path in paths}
+    if walk.reference is not None and walk.reference in named:
+        walk.note(frame, "import", f"reference.{walk.reference}", node)
+        return Value(frozenset({"reference"}), frozenset({"reference"}))
+    for path in paths:
+        if path.endswith(frame.scope.path):
+            continue
+        own = next((each for each in walk.trees if path.endswith(".py") and each.endswith(path.lstrip("./"))), None)
+        if own is not None:
+            attributes.load(walk, own)
+            return Value(frozenset({"mod:" + own}))
+    kept = frozenset(name for name in given.names if name.startswith(("mod:", "reference")))
+    return Value(kept or frozenset({"importlib.made"}), given.tags)
 
 
 def _decoded(name: str, arguments: Arguments) -> object:
@@ -187,6 +214,19 @@ def method(walk: Walk, frame: Frame, node: ast.AST, name: str, receiver: Value, 
     if not receiver.tensor:
         if name == "decode" and isinstance(receiver.const, bytes):
             return Value(tags=receiver.tags, const=receiver.const.decode("utf-8", "replace"))
+        if name == "format" and isinstance(receiver.const, str):
+            named = {key: value.const for key, value in arguments.named.items()}
+            made = templates.by_format(receiver.const, [value.const for value in arguments.values], named)
+            return operators.template(walk, frame, node, receiver, made)
+        if name in ("substitute", "safe_substitute") and isinstance(receiver.const, str):
+            named = {key: value.const for key, value in arguments.named.items()}
+            return operators.template(walk, frame, node, receiver, templates.by_dollar(receiver.const, named))
+        if name in ("strip", "lstrip", "rstrip", "encode", "expandtabs"):
+            return Value(tags=receiver.tags, const=receiver.const)
+        if name == "replace" and isinstance(receiver.const, str) and len(arguments.values) == 2:
+            old, new = (value.const for value in arguments.values)
+            made = receiver.const.replace(old, new if isinstance(new, str) else "1") if isinstance(old, str) else None
+            return operators.template(walk, frame, node, receiver, made and made[:_MOST_EXECUTED])
         if name == "copy_":
             return _inplace(walk, frame, node, name, receiver, arguments)
         if name in vocabulary.WAITS:
@@ -205,6 +245,9 @@ def method(walk: Walk, frame: Frame, node: ast.AST, name: str, receiver: Value, 
         return _inplace(walk, frame, node, name, receiver, arguments)
     if name.startswith("new_"):
         return _array(walk, frame, node, "torch." + name, name, arguments)
+    if name.startswith("__dict__."):
+        walk.note(frame, "override", name[9:], node, receiver.tags)
+        return ANY
     if name == "as_subclass":
         walk.note(frame, "subclass", "as_subclass", node)
         return Value(tags=receiver.tags | {"subclass:made"})
@@ -250,198 +293,3 @@ def _built(walk: Walk, frame: Frame, node: ast.AST, name: str, arguments: Argume
     unread = not any("{" in text or text.endswith((".cu", ".cpp")) for text in texts)
     walk.note(frame, "code", name, node, detail="unread" if unread else "")
     return Value(frozenset({f"ext:{key}|"}))
-
-
-def _getattr(walk: Walk, frame: Frame, node: ast.AST, name: str, arguments: Arguments) -> Value:
-    if len(arguments.values) < 2:
-        return ANY
-    owner, wanted = arguments.values[:2]
-    if isinstance(wanted.const, str):
-        found = attributes.get_attribute(walk, frame, owner, wanted.const, node)
-        return (
-            merge(found, arguments.values[2]) if len(arguments.values) > 2 and "def:" in "".join(owner.names) else found
-        )
-    libraries = [each for each in owner.names if each.partition(".")[0] in ("torch", "jax", "builtins", "os", "sys")]
-    if libraries:
-        walk.note(frame, "code", "getattr", node, owner.names | wanted.tags, "computed")
-    return Value(frozenset(each + ".?" for each in libraries), owner.tags)
-
-
-def _setattr(walk: Walk, frame: Frame, node: ast.AST, name: str, arguments: Arguments) -> Value:
-    values = arguments.values
-    if len(values) == 3:
-        attr = values[1].const if isinstance(values[1].const, str) else "?"
-        attributes.set_attribute(walk, frame, values[0], attr, values[2], node)
-    return ANY
-
-
-def _execute(walk: Walk, frame: Frame, node: ast.AST, name: str, arguments: Arguments) -> Value:
-    given = arguments.first()
-    text = given.const.decode("utf-8", "replace") if isinstance(given.const, bytes) else given.const
-    if isinstance(text, str) and len(text) < _MOST_EXECUTED and name != "builtins.compile":
-        walk.note(frame, "code", name, node, given.tags, "readable")
-        return _read_text(walk, frame, node, text, evaluated=name == "builtins.eval")
-    if name == "builtins.compile":
-        return Value(given.names, given.tags, given.const)
-    readable = "template" in given.tags or "source" in given.tags
-    walk.note(frame, "code", name, node, given.tags, "template" if readable else "unread")
-    return ANY
-
-
-def _read_text(walk: Walk, frame: Frame, node: ast.AST, text: str, *, evaluated: bool) -> Value:
-    try:
-        tree = ast.parse(text)
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
-        return ANY
-    line = getattr(node, "lineno", 1)
-    for inner in ast.walk(tree):
-        walk.step()
-        if hasattr(inner, "lineno"):
-            inner.lineno = line
-    if evaluated and tree.body and isinstance(tree.body[0], ast.Expr):
-        return expressions.evaluate(walk, frame, tree.body[0].value)
-    statements.execute(walk, frame, tree.body)
-    return ANY
-
-
-def _import(walk: Walk, frame: Frame, node: ast.AST, name: str, arguments: Arguments) -> Value:
-    given = arguments.first("name").const
-    if not isinstance(given, str):
-        walk.note(frame, "code", name, node, detail="computed")
-        return ANY
-    module = attributes.module(walk, frame, given.lstrip("."), node)
-    if name == "builtins.__import__" and "." in given and len(arguments.values) < 4:
-        return attributes.module(walk, frame, given.partition(".")[0], node)
-    return module
-
-
-def _namespace(walk: Walk, frame: Frame, node: ast.AST, name: str, arguments: Arguments) -> Value:
-    if name == "builtins.vars" and arguments.values:
-        return arguments.values[0]
-    return Value(frozenset({"mod:" + frame.scope.path}))
-
-
-def _identity(walk: Walk, frame: Frame, node: ast.AST, name: str, arguments: Arguments) -> Value:
-    return Value(tags=frozenset({"pointer"}))
-
-
-def _length(walk: Walk, frame: Frame, node: ast.AST, name: str, arguments: Arguments) -> Value:
-    given = arguments.first()
-    tags = frozenset({"shape"}) if given.tensor else NOTHING
-    if given.names & walk.counters:
-        tags |= {"count"}
-    return Value(tags=tags)
-
-
-def _number(walk: Walk, frame: Frame, node: ast.AST, name: str, arguments: Arguments) -> Value:
-    given = arguments.first()
-    if isinstance(given.const, str | int | float) and name == "builtins.str":
-        return Value(const=str(given.const))
-    if name == "builtins.float" and isinstance(given.const, str):
-        return Value(const=float("nan")) if given.const.strip().lower() == "nan" else ANY
-    if given.tensor and not any(tag.startswith("in:") for tag in given.tags):
-        return Value(tags=frozenset({"data"}) | (given.tags & {"sample"}))
-    return Value(tags=given.tags)
-
-
-def _instance(walk: Walk, frame: Frame, node: ast.AST, name: str, arguments: Arguments) -> Value:
-    tensor = len(arguments.values) > 1 and "torch.Tensor" in arguments.values[1].names and arguments.values[0].identity
-    return Value(tags=frozenset({"dtype"}), const=True if tensor else UNKNOWN)
-
-
-def _wrapped(walk: Walk, frame: Frame, node: ast.AST, name: str, arguments: Arguments) -> Value:
-    """`functools.partial(f, …)` and `functools.wraps(f)`: the function itself."""
-    if name == "functools.wraps":
-        return Value(frozenset({"identity"}))
-    walk.note(frame, "call", name, node)
-    return Value(arguments.first().names, arguments.first().tags | {"partial"})
-
-
-def _same(walk: Walk, frame: Frame, node: ast.AST, name: str, arguments: Arguments) -> Value:
-    return arguments.first()
-
-
-def _keeps(walk: Walk, frame: Frame, node: ast.AST, name: str, arguments: Arguments) -> Value:
-    given = arguments.first()
-    for each in given.names:
-        function = walk.functions.get(each[4:])
-        if function is not None:
-            function.kept = True
-    return given if given.names else Value(frozenset({"functools.cache"}))
-
-
-def _caller(walk: Walk, frame: Frame, node: ast.AST, name: str, arguments: Arguments) -> Value:
-    given = arguments.first()
-    return Value(frozenset({f"method:{given.const}"})) if isinstance(given.const, str) else ANY
-
-
-def _each(walk: Walk, frame: Frame, node: ast.AST, name: str, arguments: Arguments) -> Value:
-    over = [expressions.element(walk, frame, value) for value in arguments.values[1:]]
-    return calls.invoke(
-        walk, frame, node, arguments.first(), calls.Arguments(over * (2 if name.endswith("reduce") else 1))
-    )
-
-
-def _matmul(walk: Walk, frame: Frame, node: ast.AST, name: str, arguments: Arguments) -> Value:
-    return compute(walk, frame, node, "@", arguments.values)
-
-
-def _container(walk: Walk, frame: Frame, node: ast.AST, name: str, arguments: Arguments) -> Value:
-    given = arguments.first()
-    if given.names or given.items is not None:
-        return Value(given.names, given.tags, items=given.items)
-    return expressions.new_box(walk, frame, node) if not given.tags else given
-
-
-def _counter(walk: Walk, frame: Frame, node: ast.AST, name: str, arguments: Arguments) -> Value:
-    return Value(frozenset({"counter"} if frame.setup else {"local.counter"}))
-
-
-def _next(walk: Walk, frame: Frame, node: ast.AST, name: str, arguments: Arguments) -> Value:
-    given = arguments.first()
-    if "counter" in given.names:
-        return Value(tags=frozenset({"count"}))
-    return expressions.element(walk, frame, given)
-
-
-def _mock(walk: Walk, frame: Frame, node: ast.AST, name: str, arguments: Arguments) -> Value:
-    target = arguments.first("target").const
-    if name.endswith("object"):
-        owner = arguments.first().names
-        attr = arguments.values[1].const if len(arguments.values) > 1 else "?"
-        target = f"{min(owner, default='?')}.{attr}"
-    attributes.patched(walk, frame, str(target), ANY, node)
-    return ANY
-
-
-def _joined(walk: Walk, frame: Frame, node: ast.AST, name: str, arguments: Arguments) -> Value:
-    return Value(tags=derived(*arguments.all()).tags)
-
-
-def _read_source(walk: Walk, frame: Frame, node: ast.AST, name: str, arguments: Arguments) -> Value:
-    return Value(tags=frozenset({"source"}))
-
-
-def _present(walk: Walk, frame: Frame, node: ast.AST, name: str, arguments: Arguments) -> Value:
-    return Value(tags=frozenset({"present"}))
-
-
-_READERS = {
-    "builtins.getattr": _getattr, "builtins.setattr": _setattr, "builtins.exec": _execute, "builtins.eval": _execute,
-    "builtins.compile": _execute, "builtins.__import__": _import, "importlib.import_module": _import,
-    "builtins.vars": _namespace, "builtins.globals": _namespace, "builtins.locals": _namespace,
-    "builtins.id": _identity, "builtins.hash": _number, "builtins.len": _length, "builtins.float": _number,
-    "builtins.int": _number, "builtins.bool": _number, "builtins.str": _number, "builtins.isinstance": _instance,
-    "functools.partial": _wrapped, "functools.wraps": _wrapped, "functools.lru_cache": _keeps,
-    "functools.cache": _keeps,
-    "operator.methodcaller": _caller, "builtins.map": _each, "functools.reduce": _each, "operator.matmul": _matmul,
-    "operator.__matmul__": _matmul, "builtins.dict": _container, "builtins.list": _container,
-    "builtins.tuple": _container, "collections.defaultdict": _container, "collections.OrderedDict": _container,
-    "weakref.WeakKeyDictionary": _container, "weakref.WeakValueDictionary": _container, "builtins.set": _container,
-    "itertools.count": _counter, "builtins.next": _next, "unittest.mock.patch": _mock,
-    "unittest.mock.patch.object": _mock, "inspect.getsource": _read_source, "identity": _same,
-    "builtins.object.__setattr__": _setattr, "builtins.iter": _same, "builtins.reversed": _same,
-    "torch.autocast": _joined, "collections.deque": _container, "builtins.enumerate": _same, "builtins.zip": _same,
-    "copy.copy": _same, "builtins.hasattr": _present,
-    "builtins.super": _joined, "builtins.sorted": _same, "types.MethodType": _same,
-}  # fmt: skip

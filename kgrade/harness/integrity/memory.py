@@ -93,6 +93,11 @@ def batch_and_skip(view: View) -> Iterator[Sign]:
     for fact in view.model.of("memo", live=True):
         if "collected" in fact.about and _outputs(fact) and not _by_identity(fact.about):
             yield at(fact, "suspect", "the inputs of earlier calls are kept, and so is the result that is returned")
+    for fact in view.model.of("return", live=True):
+        if "waiting" in fact.about:
+            yield at(
+                fact, "suspect", "a buffer is returned that this call has not filled, and that is kept for another"
+            )
 
 
 def caller_sniffing(view: View) -> Iterator[Sign]:

@@ -44,13 +44,17 @@ class Fact:
 
 @dataclass(slots=True)
 class Kernel:
-    """A kernel that the submission authors. `trifle`: it copies, or computes at most one operation an element."""
+    """A kernel that the submission authors. `trifle`: it copies, or computes at most one operation an element.
+
+    `blind`: nothing that it stores depends on what it loads.
+    """
 
     name: str
     language: str
     path: str
     line: int
     trifle: bool = False
+    blind: bool = False
     device_only: bool = False
 
 

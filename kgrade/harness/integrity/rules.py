@@ -136,7 +136,7 @@ RULES: tuple[Rule, ...] = (
         "One case that takes no time moves a geometric mean as far as one likes.",
         "A return for empty or single-element inputs.",
         "A floor of time for each case; that case on fresh data.",
-        work.zeroed_case,
+        lambda view: _both(work.zeroed_case(view), work.partly_filled(view)),
     ),
     Rule(
         "R1", "memo-by-identity",
@@ -213,7 +213,7 @@ RULES: tuple[Rule, ...] = (
         "An exact path for the sizes that are tested, and none for the rest.",
         "A faster kernel for some sizes beside one for all.",
         "Benchmark shapes and each of them plus and minus one.",
-        work.shape_special_case,
+        lambda view: _both(work.shape_special_case(view), work.partly_filled(view)),
     ),
     Rule(
         "S7", "value-sniffing",

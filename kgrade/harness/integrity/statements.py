@@ -6,9 +6,9 @@ import ast
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from kgrade.harness.integrity import attributes, calls, expressions
+from kgrade.harness.integrity import attributes, calls, expressions, operators
 from kgrade.harness.integrity.model import NOTHING, Tags
-from kgrade.harness.integrity.values import ANY, UNKNOWN, Class, Frame, Function, Scope, Value, Walk, place
+from kgrade.harness.integrity.values import ANY, UNKNOWN, Class, Frame, Function, Scope, Value, Walk, joined, place
 
 
 def execute(walk: Walk, frame: Frame, body: Sequence[ast.stmt]) -> bool:
@@ -39,9 +39,12 @@ def _return(walk: Walk, frame: Frame, node: ast.Return) -> bool:
     if frame.live or frame.setup or not frame.returns:
         frame.returns.append(value)
         frame.exits.append(set(frame.written))
+        frame.left_at = frame.left_at or (frame.guards[-1][:-1] if frame.guards else "")
     if frame.entry:
         made = value.identity | {tag[5:] for tag in value.tags if tag.startswith("from:alloc:")}
-        about = value.tags.union(*(walk.contents[token] for token in made))
+        empty = {token for token in made if token.startswith("alloc:") and not _filled(frame, token)}
+        about = value.tags.union(*(walk.contents[token] for token in made - empty))
+        about |= _later(walk, frame, value, made)
         unwritten = {tag for tag in value.tags if tag.startswith("stored:") and tag not in frame.written}
         for token in value.identity:
             if token in frame.written:
@@ -52,6 +55,29 @@ def _return(walk: Walk, frame: Frame, node: ast.Return) -> bool:
             keys = walk.keys[token] | guarding | _collected(walk, token)
             walk.note(frame, "memo", token, node, keys | walk.contents[token])
     return True
+
+
+def _filled(frame: Frame, token: str) -> bool:
+    """Whether something has, or may have, written to the buffer on the way to here."""
+    return token in frame.written or any(mark.endswith("|" + token) for mark in frame.written)
+
+
+def _later(walk: Walk, frame: Frame, value: Value, made: Tags) -> set[str]:
+    """`partly:BRANCH` for a buffer that only one side of a branch fills, `waiting` for one that is kept unfilled."""
+    found: set[str] = set()
+    for token in made:
+        if token.startswith("alloc:") and token not in frame.written:
+            marks = [mark for mark in frame.written if mark.startswith("partly:") and mark.endswith("|" + token)]
+            found |= {mark.partition("|")[0] for mark in marks}
+            if not any(tag.startswith("stored:") for tag in value.tags) and _waits(walk, token):
+                found.add("waiting")
+    return found
+
+
+def _waits(walk: Walk, token: str) -> bool:
+    """Whether the buffer is kept for later calls together with inputs, to be filled from them."""
+    kept = (walk.contents[each] for each in walk.live_stores)
+    return any(token in about and any(tag.startswith("in:") for tag in about) for about in kept)
 
 
 def _collected(walk: Walk, token: str) -> Tags:
@@ -84,6 +110,9 @@ def _tabulated(walk: Walk, frame: Frame, test: ast.expr) -> frozenset[str]:
     if not isinstance(test, ast.Compare) or not isinstance(test.ops[0], ast.In | ast.NotIn):
         return frozenset()
     table = expressions.evaluate(walk, frame, test.comparators[0])
+    listed = NOTHING.union(*(walk.tables.get(name, NOTHING) for name in table.names))
+    if listed:
+        return listed
     rows = [row for each in table.items or () for row in (each, *(each.items or ()))]
     return frozenset(sorted(f"equals:{row.const}" for row in rows if type(row.const) is int)[:12])
 
@@ -130,7 +159,7 @@ def branches(
         if possible and not ends:
             after.append(frame.written)
     frame.live, frame.setup, frame.guards = live, setup, guards
-    frame.written = set.intersection(*after) if after else before
+    frame.written = joined(after, name) if after else before
     if truth is not None:
         if ended_if_taken[1 if truth else 0]:
             frame.guards = (*guards, name + ("+" if truth else "-"))
@@ -142,6 +171,14 @@ def branches(
 
 def _for(walk: Walk, frame: Frame, node: ast.For | ast.AsyncFor) -> bool:
     over = expressions.evaluate(walk, frame, node.iter)
+    if frame.setup and over.items and len(over.items) <= _FEW and frame.unrolled < 2:
+        frame.unrolled += 1
+        for each in over.items:
+            assign(walk, frame, node.target, each)
+            execute(walk, frame, node.body)
+        frame.unrolled -= 1
+        execute(walk, frame, node.orelse)
+        return False
     element = expressions.element(walk, frame, over)
     assign(walk, frame, node.target, element)
     frame.conditional += 1
@@ -170,6 +207,8 @@ def _try(walk: Walk, frame: Frame, node: ast.Try) -> bool:
         names = expressions.dotted_text(handler.type) if handler.type else ""
         quiet = "ImportError" in names or "ModuleNotFoundError" in names
         frame.guards = guards if quiet and frame.setup else (*guards, "except")
+        if handler.name:
+            attributes.bind(walk, frame, handler.name, Value(frozenset({"exception"}), frozenset({"caller"})))
         frame.conditional += 1
         handled = execute(walk, frame, handler.body) and handled
         frame.conditional -= 1
@@ -213,7 +252,7 @@ def _augmented(walk: Walk, frame: Frame, node: ast.AugAssign) -> bool:
     value = expressions.evaluate(walk, frame, node.value)
     if any(tag.startswith("in:") for tag in before.tags) and before.tensor:
         walk.note(frame, "mutation", "augmented assignment", node, before.identity)
-    combined = expressions.binary(walk, frame, node, before, value, type(node.op))
+    combined = operators.binary(walk, frame, node, before, value, type(node.op))
     if not frame.setup and attributes.lasting(walk, frame, node.target, before):
         walk.counters.add(attributes.lasting_name(walk, frame, node.target))
         combined = Value(combined.names, combined.tags | {"count"})
@@ -345,6 +384,7 @@ def _match(walk: Walk, frame: Frame, node: ast.Match) -> bool:
     return False
 
 
+_FEW = 6  # rows of a table over which a loop at import is read row by row
 _REPORTERS = {"print", "warn", "warning", "info", "debug"}
 _READERS: dict[type[ast.stmt], Callable[[Walk, Frame, Any], bool]] = {
     ast.Return: _return, ast.If: _if, ast.For: _for, ast.AsyncFor: _for, ast.While: _while, ast.Try: _try,

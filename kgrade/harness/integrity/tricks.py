@@ -90,6 +90,7 @@ def harness_patch(view: View) -> Iterator[Sign]:
 def forged_result(view: View) -> Iterator[Sign]:
     """T8: the submission writes where results are read."""
     yield from (sign for sign, kind in _patches(view) if kind == "T8")
+    yield from _channels(view)
     for fact in calls(
         view,
         "os.dup2",
@@ -109,6 +110,12 @@ def forged_result(view: View) -> Iterator[Sign]:
                 "suspect",
                 f"{fact.name} prints what looks like a verdict" if _RESULT.search(fact.detail) else fact.name,
             )
+
+
+def _channels(view: View) -> Iterator[Sign]:
+    for fact in calls(view, "builtins.open", "os.open", "os.fdopen", "pathlib.Path", "io.open", "builtins.exec"):
+        if re.search(r"/proc/(self|\d+)/fd|/dev/(fd/|stdout|stderr|tty)", fact.detail):
+            yield at(fact, "tell", "a stream of the process is opened by its number")
 
 
 def early_exit(view: View) -> Iterator[Sign]:
@@ -204,6 +211,8 @@ def runtime_install(view: View) -> Iterator[Sign]:
             yield at(fact, "tell", "something is installed or fetched")
         else:
             yield at(fact, "note" if _BUILD.search(fact.detail) else "suspect", "a command is run")
+    for fact in calls(view, "runpy.run_module"):
+        yield at(fact, "tell" if _INSTALL.search(fact.detail) else "suspect", "a module is run as a program")
     for fact in calls(view, "sys.path.insert", "sys.path.append"):
         yield at(fact, "note", "the import path is changed")
     for fact in view.model.acting("call"):
@@ -217,6 +226,8 @@ def unfair_baseline(view: View) -> Iterator[Sign]:
     for fact in view.model.acting("patch"):
         if fact.name.startswith(("reference.", "baselines.", "baseline.")):
             yield at(fact, "tell", f"{fact.name} is replaced")
+        elif view.main(fact, vocabulary.family(fact.name)):
+            yield at(fact, "tell", f"{fact.name}, which the reference and the baseline call, is replaced")
     for fact in view.model.acting("state"):
         if fact.name.startswith(_SPEEDS):
             yield at(fact, "suspect", f"{fact.name} is set, which changes how fast the library is")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections import defaultdict
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -153,6 +154,16 @@ class Frame:
     conditional: int = 0
     impossible: int = 0
     graph: str | None = None
+    unrolled: int = 0
+    left_at: str = ""
+
+
+def joined(ways: Sequence[set[str]], branch: str) -> set[str]:
+    """What is filled after several ways meet: what all fill, and a mark on what only some do since `branch`."""
+    everywhere = set.intersection(*ways)
+    somewhere = set.union(*ways) - everywhere
+    marks = {f"partly:{branch}|{token}" for token in somewhere if token.startswith("alloc:")}
+    return everywhere | marks | {token for token in somewhere if token.startswith("partly:")}
 
 
 @dataclass(slots=True)
@@ -166,6 +177,7 @@ class Walk:
     functions: dict[str, Function] = field(default_factory=dict)
     classes: dict[str, Class] = field(default_factory=dict)
     boxes: dict[str, Value] = field(default_factory=dict)
+    tables: dict[str, Tags] = field(default_factory=dict)
     persistent: set[str] = field(default_factory=set)
     keys: dict[str, Tags] = field(default_factory=lambda: defaultdict(frozenset))
     contents: dict[str, Tags] = field(default_factory=lambda: defaultdict(frozenset))

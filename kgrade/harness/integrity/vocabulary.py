@@ -235,6 +235,7 @@ FRAME_ATTRIBUTES = {
     "gi_frame",
     "f_trace",
 }
+FRAMES = {"f_globals", "f_locals", "f_back", "tb_frame", "f_builtins", "gi_frame", "ag_frame", "cr_frame"}
 LOADERS = {
     "torch.load", "numpy.load", "pickle.load", "joblib.load", "numpy.fromfile", "numpy.memmap", "numpy.loadtxt",
     "safetensors.torch.load_file", "safetensors.safe_open", "torch.from_file", "shelve.open", "h5py.File",
@@ -242,6 +243,8 @@ LOADERS = {
 }  # fmt: skip
 EXITS = {"os._exit", "sys.exit", "os.abort", "os.kill", "builtins.exit", "builtins.quit", "atexit.register",
          "builtins.SystemExit", "signal.raise_signal", "os.killpg", "signal.signal"}  # fmt: skip
+# Calls that count as made where their name is handed to something else, to be called later.
+HANDED = {"os._exit", "os.abort", "os.kill", "sys.exit", "gc.get_objects", "gc.get_referrers", "sys._getframe"}
 FORGERS = {"os.dup2", "os.write", "os.dup", "os.writev", "sys.stdout", "sys.stderr", "sys.__stdout__", "os.fdopen",
            "os.pwrite"}  # fmt: skip
 RANDOM = {"randn", "rand", "randint", "randn_like", "rand_like", "normal", "uniform", "randperm", "randint_like",

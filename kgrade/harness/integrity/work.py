@@ -11,6 +11,7 @@ from kgrade.records.evidence import Severity
 
 # Sizes up to this one are often special for honest reasons.
 _SMALL = 16
+_DEGENERATE = {"shape", "dtype", *(f"{how}:{size}" for how in ("equals", "below") for size in (0, 1))}
 _COMPUTED = ("computed", "lib:", "op:", "from:in", "in:", "written:")
 
 
@@ -160,7 +161,7 @@ def _unmade(view: View, ending: str) -> Iterator[Fact]:
         fresh = [tag for tag in fact.about if tag.startswith("alloc:")]
         if not fresh or any(tag.startswith(_COMPUTED) for tag in fact.about):
             continue
-        early = view.open_guards(fact) and view.looks_at(fact) <= {"shape", "equals:0", "dtype"}
+        early = view.open_guards(fact) and view.looks_at(fact) <= _DEGENERATE
         if not early and all(tag.endswith(ending) for tag in fresh):
             yield fact
 
@@ -175,12 +176,23 @@ def trivial_constant(view: View) -> Iterator[Sign]:
     """S1: a constant is returned, or what kernels make that no input reaches."""
     written = any(_computed_by_kernel(fact.about) for fact in view.model.of("return", live=True))
     reached = [fact for fact in view.launches if any(tag.startswith(_COMPUTED) for tag in fact.about)]
-    native = any(fact.name.startswith("ext:") or not fact.about for fact in view.launches)
+    native = any(
+        fact.name.startswith("ext:")
+        or not fact.about
+        or (fact.name in view.model.kernels and view.model.kernels[fact.name].language == "cuda")
+        for fact in view.launches
+    )
     if written and view.launches and not reached and not native and not list(view.library_work()):
         for fact in view.model.of("launch", live=True):
             yield at(fact, "suspect", "the kernel is given no input and nothing computed from one")
     for fact in _unmade(view, ":constant"):
         yield at(fact, "tell", "the result is a constant")
+    known = [view.model.kernels[fact.name] for fact in view.launches if fact.live and fact.name in view.model.kernels]
+    if known and len(known) == sum(fact.live for fact in view.launches) and all(kernel.blind for kernel in known):
+        for kernel in known:
+            yield Sign(
+                "suspect", kernel.path, kernel.line, f"nothing that {kernel.name} stores depends on what it loads"
+            )
 
 
 def _computed_by_kernel(about: frozenset[str]) -> bool:
@@ -208,6 +220,10 @@ def pass_through(view: View) -> Iterator[Sign]:
         ):
             severity: Severity = "tell" if view.asked.language else "suspect"
             yield at(fact, severity, "an input is returned as the result, and no kernel wrote to it")
+    moving = [fact for fact in view.launches if fact.live]
+    if moving and not view.real and view.asked.operations > 1 and not list(view.library_work()):
+        for fact in moving:
+            yield at(fact, "suspect", "the only kernel moves or scales an input, where more is asked for")
 
 
 def input_mutation(view: View) -> Iterator[Sign]:
@@ -228,7 +244,13 @@ def truncated_maths(view: View) -> Iterator[Sign]:
     packed = bool(view.asked.integers) or not view.asked.language
     for fact in facts:
         if fact.detail == "short":
-            yield at(fact, "note" if packed else "suspect", f"the loop ends at {fact.name}")
+            yield at(fact, "note" if packed else "suspect", f"only a part is read, which ends or begins at {fact.name}")
+        elif fact.detail == "window":
+            yield at(fact, "suspect", f"a window of {fact.name} elements stands for a whole row")
+        elif fact.detail == "part":
+            if any(other.detail == "offset" and other.name == fact.name for other in facts):
+                continue
+            yield at(fact, "note" if packed else "suspect", "the kernel is given a fixed part of an input")
         elif fact.detail != "offset" and not any(
             other.detail == "offset" and other.name == fact.name for other in facts
         ):
@@ -279,6 +301,17 @@ def zeroed_case(view: View) -> Iterator[Sign]:
             ):
                 yield at(fact, "suspect", f"where a size is {sizes[-1]}, something is returned that nothing computed")
                 break
+
+
+def partly_filled(view: View) -> Iterator[Sign]:
+    """S6 and T16: the buffer that is returned is filled for some sizes, and left as it is for others."""
+    for fact in view.model.of("return", live=True):
+        for tag in fact.about:
+            branch = view.branches.get(tag.removeprefix("partly:")) if tag.startswith("partly:") else None
+            if branch is None or branch.detail == "raises" or "shape" not in branch.about:
+                continue
+            if not branch.about <= _DEGENERATE:
+                yield at(branch, "suspect", "what is returned is filled for some sizes only")
 
 
 def fixed_capacity(view: View) -> Iterator[Sign]:

@@ -1,0 +1,166 @@
+"""What part of its inputs a Triton kernel reads, and whether what it stores depends on them at all."""
+
+from __future__ import annotations
+
+import ast
+from collections import Counter
+from collections.abc import Iterator, Sequence
+
+from kgrade.harness.integrity.expressions import dotted_text
+
+_REDUCTIONS = {"sum", "max", "min", "reduce", "dot", "argmax", "argmin", "cumsum", "associative_scan"}
+_LEAST = 16  # narrower fixed windows are vectors of one thread, not samples
+_MOST_OF_VALUE = 400
+_MOST_OF_KERNEL = 20_000
+Values = dict[str, list[ast.expr]]
+
+
+def assigned(function: ast.AST) -> Values:
+    """What each name of the kernel is given."""
+    found: Values = {}
+    for node in ast.walk(function):
+        if isinstance(node, ast.Assign | ast.AugAssign | ast.AnnAssign) and node.value is not None:
+            targets = node.targets if isinstance(node, ast.Assign) else [node.target]
+            for target in targets:
+                for each in target.elts if isinstance(target, ast.Tuple) else [target]:
+                    if isinstance(each, ast.Name):
+                        found.setdefault(each.id, []).append(node.value)
+    return found
+
+
+def reached(
+    start: Sequence[ast.AST], values: Values, *, addresses: bool = True, most: int = _MOST_OF_VALUE
+) -> Iterator[ast.AST]:
+    """The nodes that the value of `start` is computed from, through names; without `addresses`, not into loads."""
+    waiting, seen = list(start), set[str]()
+    for _ in range(most):
+        if not waiting:
+            return
+        node = waiting.pop()
+        yield node
+        if isinstance(node, ast.Name) and node.id not in seen:
+            seen.add(node.id)
+            waiting += values.get(node.id, [])
+        if not addresses and _is_load(node):
+            continue
+        if not (isinstance(node, ast.BinOp) and _vanishes(node)):
+            waiting += ast.iter_child_nodes(node)
+
+
+def blind(function: ast.AST) -> bool:
+    """Whether nothing that the kernel stores depends on anything that it loads."""
+    values = assigned(function)
+    stored = [each for node in ast.walk(function) for each in _stored(node)]
+    if not stored:
+        return False
+    for node in reached(stored, values):
+        if _is_load(node) or (isinstance(node, ast.Call) and isinstance(node.func, ast.Name)):
+            return False
+        if isinstance(node, ast.Call) and not dotted_text(node.func):
+            return False
+    return True
+
+
+def _stored(node: ast.AST) -> list[ast.AST]:
+    if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Attribute):
+        return []
+    if node.func.attr == "store" or node.func.attr.startswith("atomic_"):
+        return [*node.args[1:2], *(keyword.value for keyword in node.keywords if keyword.arg in ("value", "val"))]
+    return []
+
+
+def _is_load(node: ast.AST) -> bool:
+    return (
+        isinstance(node, ast.Call)
+        and isinstance(node.func, ast.Attribute)
+        and ("load" in node.func.attr or node.func.attr in ("gather", "atomic_add", "inline_asm_elementwise"))
+    )
+
+
+def _vanishes(node: ast.BinOp) -> bool:
+    """`x * 0`, `0 * x`, `x - x`: the same whatever x is."""
+    if isinstance(node.op, ast.Mult):
+        return any(isinstance(side, ast.Constant) and side.value == 0 for side in (node.left, node.right))
+    return isinstance(node.op, ast.Sub) and ast.dump(node.left) == ast.dump(node.right)
+
+
+def short(function: ast.AST) -> Iterator[tuple[ast.AST, str]]:
+    """Loops and masks that end, or begin, at a fraction of a length that nothing else in the kernel reads beyond."""
+    values = assigned(function)
+    fractions = Counter(ast.unparse(node) for node in ast.walk(function) if _is_fraction(node))
+    reduced = _reduced(function, values)
+    for node in ast.walk(function):
+        bounds: list[ast.expr] = []
+        if isinstance(node, ast.For) and isinstance(node.iter, ast.Call) and not _unrolled(node):
+            if dotted_text(node.iter.func).rpartition(".")[2].endswith("range"):
+                bounds = node.iter.args[:2]
+        elif isinstance(node, ast.Call) and id(node) in reduced:
+            bounds = [keyword.value for keyword in node.keywords if keyword.arg == "mask"]
+        parts = [ast.unparse(each) for each in reached(bounds, values, addresses=False) if _is_fraction(each)]
+        yield from ((node, part) for part in parts[:1] if fractions[part] == 1)
+
+
+def _is_fraction(node: ast.AST) -> bool:
+    """`N // 2`, `N >> 1`, `N * 3 // 4`: a fixed part of a length."""
+    if not isinstance(node, ast.BinOp) or not isinstance(node.right, ast.Constant):
+        return False
+    by = node.right.value
+    named = any(isinstance(each, ast.Name) for each in ast.walk(node.left))
+    if isinstance(node.op, ast.FloorDiv):
+        return named and type(by) is int and by > 1 and not _rounds_up(node.left)
+    return named and isinstance(node.op, ast.RShift) and type(by) is int and by > 0
+
+
+def _rounds_up(node: ast.expr) -> bool:
+    """`N + 31`, before a division that rounds up to whole blocks."""
+    return isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add | ast.Sub)
+
+
+def _unrolled(loop: ast.For) -> bool:
+    """Whether the body multiplies the loop's variable, so that one turn does the work of several."""
+    if not isinstance(loop.target, ast.Name):
+        return True
+    return any(
+        isinstance(node, ast.BinOp)
+        and isinstance(node.op, ast.Mult)
+        and any(isinstance(side, ast.Name) and side.id == loop.target.id for side in (node.left, node.right))
+        and any(isinstance(side, ast.Constant) for side in (node.left, node.right))
+        for part in loop.body
+        for node in ast.walk(part)
+    )
+
+
+def _reduced(function: ast.AST, values: Values) -> set[int]:
+    """The loads, by their node's id, whose values go into a reduction."""
+    reductions = [
+        node
+        for node in ast.walk(function)
+        if isinstance(node, ast.Call) and dotted_text(node.func).rpartition(".")[2] in _REDUCTIONS
+    ]
+    given = [each for node in reductions for each in node.args]
+    return {id(node) for node in reached(given, values, addresses=False, most=_MOST_OF_KERNEL) if _is_load(node)}
+
+
+def windows(function: ast.AST) -> Iterator[tuple[ast.AST, str]]:
+    """Loads of a fixed window that are reduced, where what is stored covers more than that window."""
+    values = assigned(function)
+    loops = [node for node in ast.walk(function) if isinstance(node, ast.For | ast.While)]
+    inside = {id(each) for loop in loops for each in ast.walk(loop)}
+    calls = [node for node in ast.walk(function) if isinstance(node, ast.Call) and node.args]
+    stores = [node.args[0] for node in calls if isinstance(node.func, ast.Attribute) and node.func.attr == "store"]
+    covered = set(_widths(stores, values))
+    if not covered or any(width.isdigit() for width in covered):
+        return
+    reduced = _reduced(function, values) - inside
+    for node in calls:
+        if id(node) in reduced:
+            mine = set(_widths(node.args[:1], values))
+            fixed = [width for width in mine if width.isdigit() and int(width) >= _LEAST]
+            if fixed and not covered & mine:
+                yield node, fixed[0]
+
+
+def _widths(start: Sequence[ast.AST], values: Values) -> Iterator[str]:
+    for node in reached(start, values, addresses=False):
+        if isinstance(node, ast.Call) and dotted_text(node.func).rpartition(".")[2] == "arange" and len(node.args) == 2:
+            yield ast.unparse(node.args[1])

@@ -1,0 +1,80 @@
+"""From the functions of one text of CUDA C++ to facts: what is reached from the entries, and what state is kept."""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Collection
+
+from kgrade.harness.integrity import cuda_memory
+from kgrade.harness.integrity.cuda_unit import Function, Unit
+from kgrade.harness.integrity.model import Fact, Kernel
+
+
+def settle(unit: Unit, entries: Collection[str] | None) -> None:
+    """Find what is reached from the entries, and hand every fact over with it."""
+    roots = _roots(unit, entries)
+    reached: set[str] = set()
+    waiting = list(roots)
+    while waiting:
+        name = waiting.pop()
+        if name in reached or name not in unit.functions:
+            continue
+        reached.add(name)
+        waiting.extend(unit.functions[name].mentions & unit.functions.keys())
+        waiting.extend(fact.name for fact in unit.functions[name].facts if fact.kind == "launch")
+    incremented = defaultdict(set)
+    for function in unit.functions.values():
+        if not (function.is_kernel or function.is_device):
+            incremented[function.name] = (function.assigned | function.added) & (function.statics | unit.globals)
+    for name, function in unit.functions.items():
+        live = name in reached
+        if function.is_kernel:
+            key = f"{unit.path}:{name}"
+            unit.model.kernels[key] = Kernel(name, "cuda", unit.path, function.line, function.operations <= 1)
+        _kernel_facts(unit, function)
+        if re.match(
+            r"(cuda|hip)(Event|Device|Stream)(ElapsedTime|Synchronize|Record)|clock_gettime$|gettimeofday$", name
+        ):
+            unit.model.facts.append(Fact("patch", "time." + name, unit.path, function.line, live=True))
+        for fact in function.facts:
+            _hand_over(unit, fact, live, incremented[name])
+
+
+def _roots(unit: Unit, entries: Collection[str] | None) -> set[str]:
+    host = {name for name, each in unit.functions.items() if not (each.is_kernel or each.is_device)}
+    if entries is None:
+        return host
+    wanted = {unit.exports.get(name, name) for name in entries}
+    if not wanted:
+        return set()
+    return wanted if wanted & unit.functions.keys() else host
+
+
+def _hand_over(unit: Unit, fact: Fact, live: bool, assigned: set[str]) -> None:
+    name, about = fact.name, fact.about
+    if fact.kind == "launch":
+        name = f"{unit.path}:{name}"
+    if fact.kind == "branch":
+        kept = {tag[7:] for tag in about if tag.startswith("static:")} & assigned
+        text = unit.model.snippet(fact.path, fact.line)
+        words = "|".join(map(re.escape, sorted(kept)))
+        if kept and re.search(rf"[A-Za-z_]\w*\s*==\s*({words})\b|\b({words})\s*==\s*(?!nullptr|NULL)[A-Za-z_]", text):
+            key = frozenset({"pointer", "computed"})
+            unit.model.facts.append(Fact("memo", "stored:static", fact.path, fact.line, key, live, False, fact.guards))
+        elif kept and re.search(rf"\b({words})\s*(\+\+|>=?|<=?|==|%)|\+\+\s*({words})\b", text):
+            about |= {"count"}
+    unit.model.facts.append(Fact(fact.kind, name, fact.path, fact.line, about, live, False, fact.guards, fact.detail))
+
+
+def _kernel_facts(unit: Unit, function: Function) -> None:
+    for name, line in function.shared.items():
+        if name.startswith("half:"):
+            if name[5:] in function.assigned | function.added and re.search(r"(acc|sum|total|partial)", name):
+                function.facts.append(Fact("accumulator", "float16", unit.path, line, frozenset({"summed"})))
+        elif function.is_kernel and cuda_memory.unset(
+            name, function.assigned | function.passed, function.added, function.handed
+        ):
+            function.facts.append(Fact("shared", name, unit.path, line, frozenset({"unset"})))
+        elif function.is_kernel and not function.barriers:
+            function.facts.append(Fact("shared", name, unit.path, line, frozenset({"no-barrier"})))
