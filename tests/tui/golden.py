@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any, Final
 from unittest import mock
 
+from textual import events
 from textual.drivers import headless_driver
 
 import kgrade.tui
@@ -30,7 +31,7 @@ from kgrade.tui.keys import KeyTable, notation
 from kgrade.tui.palette import Theme, choose_theme
 from kgrade.tui.panes import panes
 from tests.tui.snapshots import SCENES
-from tests.tui.worlds import KINDS, WORDS, StillDesk, makers, nothing_collected
+from tests.tui.worlds import KINDS, TABLE, WORDS, StillDesk, makers, nothing_collected
 
 Size = tuple[int, int]
 Step = str | Size
@@ -103,6 +104,10 @@ _KEYS: Final = [
 class _Staying(KgradeApp):
     CSS_PATH = str(Path(kgrade.tui.__file__).with_name("styles") / "stage.tcss")
 
+    def on_mount(self, event: events.Mount) -> None:
+        """Signals are not the application's here."""
+        event.prevent_default()
+
     def exit(self, *_: object, **__: object) -> None:
         """The session goes on after it was left."""
 
@@ -140,7 +145,8 @@ def record(session: Session, folder: Path, sample: Callable[[Path], Path]) -> li
             _desk(session, folder, sample) as desk,
         ):
             of_kind = panes(desk.history) if session.kind == "sample" else makers(session.kind)
-            asyncio.run(run(_Staying(desk, of_kind)))
+            table = KeyTable() if session.kind == "sample" else TABLE
+            asyncio.run(run(_Staying(desk, of_kind, table=table)))
     finally:
         choose_theme("ansi")
     return pieces

@@ -16,10 +16,9 @@ from typing import Any
 
 import pytest
 
-from kgrade.tui.keys import KeyTable
 from tests.tui.watching import InPty, InTmux
+from tests.tui.worlds import TABLE
 
-TABLE = KeyTable()
 NAMED = {
     "Down": "\x1b[B", "Up": "\x1b[A", "Left": "\x1b[D", "Right": "\x1b[C", "PgDn": "\x1b[6~", "PgUp": "\x1b[5~",
     "Home": "\x1b[H", "End": "\x1b[F", "Space": " ", "Tab": "\t", "Shift+Tab": "\x1b[Z", "Enter": "\r", "Esc": "\x1b",

@@ -23,7 +23,7 @@ import kgrade.tui
 from kgrade.tui.app import KgradeApp
 from kgrade.tui.palette import Theme, choose_theme
 from kgrade.tui.screens.grading import GradingPage
-from tests.tui.worlds import StillDesk, makers, nothing_collected
+from tests.tui.worlds import TABLE, StillDesk, makers, nothing_collected
 
 TELL: Final = "\x1b[24~"
 AGAIN: Final = "\x1b[23~"
@@ -40,7 +40,7 @@ class Watched(KgradeApp):
     CSS_PATH = str(Path(kgrade.tui.__file__).with_name("styles") / "stage.tcss")
 
     def __init__(self, kind: str, reports: Path) -> None:
-        super().__init__(StillDesk(kind, reports.parent), makers(kind))  # type: ignore[arg-type]
+        super().__init__(StillDesk(kind, reports.parent), makers(kind), table=TABLE)  # type: ignore[arg-type]
         self._kind = kind
         self._reports = reports
         self._told = 0

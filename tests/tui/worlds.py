@@ -17,6 +17,7 @@ from kgrade.desk.item import Item
 from kgrade.desk.sheet import Sheet
 from kgrade.records.grade import GateAnswer, Score
 from kgrade.records.slugs import ItemId
+from kgrade.tui.keys import KeyTable
 from kgrade.tui.lines import LazyRows, Row, Span
 from kgrade.tui.pane import Pane
 from kgrade.tui.screens.panes import PaneMaker
@@ -35,6 +36,10 @@ WORDS: Final = (
 _STYLES: Final = ("added", "code.keyword", "dim", "bad", "heading", "good")
 
 KINDS: Final = ("screens", "wide", "scored")
+
+
+TABLE: Final = KeyTable({"audit": [], "compare": []})
+"""The keys at a desk that stands still: what reads the grades of a real repository has none."""
 
 
 class StillDesk(SnapshotDesk):
