@@ -196,13 +196,13 @@ class _FileView:
         new, old = set(self._remarked_new), set(self._remarked_old)
         if not new and not old:
             return {}
-        return {
-            number: "finding"
-            for number in range(len(lines))
-            for line in (lines[number],)
-            if (line.new is not None and line.new + 1 in new)
-            or (line.new is None and line.old is not None and line.old + 1 in old)
-        }
+
+        def remarked(line: HunkLine) -> bool:
+            if line.new is not None:
+                return line.new + 1 in new
+            return line.old is not None and line.old + 1 in old
+
+        return {number: "finding" for number in range(len(lines)) if remarked(lines[number])}
 
     def _row(self, line: HunkLine) -> Row:
         """A row of the unified layout."""
