@@ -55,8 +55,8 @@ def large_queue(
 ) -> None:
     """Make a repository in `folder`, which must not exist, with one commit that holds so many submissions.
 
-    Every submission is graded by each of `graded_by`. `extra` are further files by path. Without `checked_out` the
-    working tree stays empty, as in a bare clone.
+    Every submission is graded by each of `graded_by`. `extra` are further files by path, also in place of those.
+    Without `checked_out` the working tree stays empty, as in a bare clone.
     """
     folder.mkdir(parents=True)
     for arguments in (
@@ -70,10 +70,12 @@ def large_queue(
     assert importer.stdin is not None
     with importer.stdin as stream:
         stream.write(b"commit refs/heads/main\ncommitter Ada <ada@example.org> 1790000000 +0000\ndata 7\na queue")
-        for path, data in {**dict(_rubrics()), **(extra or {})}.items():
+        for path, data in _rubrics():
             _write(stream, path, data)
         for path, text in _items(submissions, per_task, graded_by, with_evidence):
             _write(stream, path, text.encode())
+        for path, data in (extra or {}).items():
+            _write(stream, path, data)
     if importer.wait():
         raise AssertionError("git fast-import refused the queue")
     if checked_out:

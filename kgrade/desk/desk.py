@@ -294,6 +294,8 @@ class Desk:
         self.notes = [*left, *self._sending.notes]
         self._listing.refresh()
         self._listing.note_outlook()
+        if not self.read_only:
+            self._sources.grades.get_ready()
         return standing
 
     def unsent(self) -> int:
@@ -321,6 +323,7 @@ class Desk:
         self._listing.note_outlook()
         self._listing.close()
         self._reader.objects.close()
+        self.git.let_go()
 
     def _own_claims(self, identity: Identity) -> Claiming:
         lease_s = self.settings.lease_minutes * 60

@@ -12,6 +12,7 @@ from typing import Literal
 import msgspec
 
 from kgrade.records.neutral import neutral
+from kgrade.repository import storing
 from kgrade.repository.checkout import (
     IndexPlan,
     InTheWayError,
@@ -31,6 +32,7 @@ from kgrade.repository.refs import (
     commits_between,
     is_ancestor,
     merge_base,
+    move_command,
     move_ref,
     move_refs,
     read_ref,
@@ -43,6 +45,7 @@ OUTBOX = "refs/kgrade/outbox/"
 OUTBOX_BASE = "refs/kgrade/outbox-base/"
 TRIES = 10
 PAUSE_S = 0.05
+_WHY = "kgrade: save"
 
 
 class Saved(msgspec.Struct, frozen=True):
@@ -109,7 +112,7 @@ class Branch:
         """Replace the outbox if it still is `old`; RefMovedError when it is not."""
         tips = RefMove(self.outbox_ref, new.tip if new else None, old.tip if old else None)
         bases = RefMove(self._base_ref, new.base if new else None, read_ref(self.git, self._base_ref))
-        move_refs(self.git, [tips, bases], "kgrade: save")
+        move_refs(self.git, [tips, bases], _WHY)
 
     def remote_tip(self) -> str | None:
         """The remote's tip as last seen."""
@@ -156,6 +159,11 @@ class Branch:
                 last = error
                 time.sleep(random.uniform(0, PAUSE_S * (attempt + 1)))
         raise GitError(f"the commit was made but no ref would take it after {TRIES} tries: {last}")
+
+    def get_ready(self) -> None:
+        """Have what the next `commit` needs of git started, so that it need not be waited for then."""
+        for command in (storing.COMMAND, move_command(_WHY)):
+            self.git.get_ready(command)
 
     def settle(self, identity: Identity, *, sign: bool = False) -> Settled:
         """Let the branch follow its outbox, without a remote; remade on top where the branch moved on."""
@@ -206,7 +214,7 @@ class Branch:
             try:
                 for checkout, plan in plans:
                     write_index(checkout, plan.entries)
-                move_ref(self.git, self.ref, new, old, "kgrade: save")
+                move_ref(self.git, self.ref, new, old, _WHY)
             except (InTheWayError, GitError):
                 self._take_back(moves, plans)
                 raise

@@ -109,11 +109,10 @@ class Journal:
             os.close(old)
 
     def drop(self) -> None:
-        """Forget the draft: what it held is kept elsewhere."""
+        """Forget the draft: what it held is kept elsewhere, so nobody waits until the disk has forgotten it too."""
         self._let_go()
         with _loudly(self.path), contextlib.suppress(FileNotFoundError):
             self.path.unlink()
-            _sync_folder(self.path.parent)
 
     def close(self) -> None:
         """Make sure of the disk and let go of the file; the draft stays."""

@@ -67,6 +67,11 @@ def move_ref(
     move_refs(git, [RefMove(ref, new, old)], why, durable=durable)
 
 
+def move_command(why: str) -> list[str]:
+    """The git command by which `move_refs` moves refs for the reason `why`."""
+    return ["update-ref", "-m", why, "-z", "--stdin"]
+
+
 def move_refs(git: Git, moves: Sequence[RefMove], why: str = "kgrade", *, durable: bool = True) -> None:
     """Make all of `moves` or none of them; raises as `move_ref` does. `durable`: on the disk when it returns."""
     records = []
@@ -77,7 +82,7 @@ def move_refs(git: Git, moves: Sequence[RefMove], why: str = "kgrade", *, durabl
         else:
             records.append(f"update {move.ref}\0{move.new}\0{move.old or git.null_oid}\0")
     text = "".join(records).encode()
-    result = git.run(["update-ref", "-m", why, "-z", "--stdin"], input=text, check=False, durable=durable)
+    result = git.run(move_command(why), input=text, check=False, durable=durable)
     if result.code:
         raise _refusal(" and ".join(move.ref for move in moves), result)
 

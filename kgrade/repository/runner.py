@@ -60,6 +60,8 @@ POLL_S = 0.1
 GRACE_S = 2.0
 LOCAL_TIMEOUT_S = 60.0
 LOG_LENGTH = 500
+_ROOM = 4096
+"""Bytes that an empty pipe takes at once, however small the system makes its pipes."""
 
 _CREDENTIALS = re.compile(r"(\w+://)[^/@\s]+@")
 
@@ -141,6 +143,8 @@ class Git:
         self.work_tree = work_tree
         self.object_format = object_format
         self._log = log
+        self._spares: dict[tuple[str, ...], subprocess.Popen[bytes]] = {}
+        self._spares_turn = threading.Lock()
 
     @classmethod
     def open(cls, path: Path) -> Git:
@@ -216,7 +220,8 @@ class Git:
         """
         started = time.time()
         clock = time.monotonic()
-        process = self.start(arguments, env=env, own_hooks=own_hooks, durable=durable, stdin=input is not None)
+        spare = self._spare(arguments) if durable and not (env or own_hooks) and input is not None else None
+        process = spare or self.start(arguments, env=env, own_hooks=own_hooks, durable=durable, stdin=input is not None)
         code: int | None = None
         stderr = b""
         try:
@@ -235,6 +240,34 @@ class Git:
             sentence = f"git {arguments[0]} failed: {reason(result)}"
             raise GitError(sentence, code=code, stderr=result.words)
         return result
+
+    def get_ready(self, arguments: Sequence[str]) -> None:
+        """Start `git <arguments>` now, for the next durable `run` of it that has an input: it need not wait for that.
+
+        Only for commands that look at nothing before they have read. `let_go` ends those that nobody ran.
+        """
+        key = tuple(arguments)
+        with self._spares_turn:
+            spare = self._spares.get(key)
+            if spare is None or spare.poll() is not None:
+                self._spares[key] = self.start(arguments)
+        if spare is not None and spare.returncode is not None:
+            _kill(spare)
+
+    def let_go(self) -> None:
+        """End what `get_ready` started and nobody ran."""
+        with self._spares_turn:
+            spares, self._spares = list(self._spares.values()), {}
+        for spare in spares:
+            _kill(spare)
+
+    def _spare(self, arguments: Sequence[str]) -> subprocess.Popen[bytes] | None:
+        with self._spares_turn:
+            spare = self._spares.pop(tuple(arguments), None)
+        if spare is None or spare.poll() is None:
+            return spare
+        _kill(spare)
+        return None
 
     def start(
         self,
@@ -342,7 +375,10 @@ def _finish(
     cancel: threading.Event | None,
 ) -> tuple[bytes, bytes]:
     """Feed and read `process` to its end; TimeoutError or InterruptedError when it has to be killed."""
-    if data is not None and process.stdin is not None:
+    if data is not None and process.stdin is not None and len(data) <= _ROOM:
+        _feed(process.stdin, data)
+        process.stdin = None
+    elif data is not None and process.stdin is not None:
         # Not by `communicate`: once its time ran out, a further call drops what was not yet written.
         threading.Thread(target=_feed, args=(process.stdin, data), name="git-input", daemon=True).start()
         process.stdin = None

@@ -15,6 +15,7 @@ from typing import Final, NamedTuple
 from kgrade.repository.objects import object_id
 from kgrade.repository.runner import Git
 
+COMMAND: Final = ("unpack-objects", "-q")
 _TYPES: Final = {"commit": 1, "tree": 2, "blob": 3}
 
 
@@ -33,7 +34,7 @@ def store(git: Git, objects: Sequence[NewObject], *, durable: bool = True) -> li
     if objects:
         body = b"PACK" + (2).to_bytes(4, "big") + len(objects).to_bytes(4, "big") + b"".join(map(_packed, objects))
         end = hashlib.new(git.object_format, body, usedforsecurity=False).digest()
-        git.run(["unpack-objects", "-q"], input=body + end, durable=durable)
+        git.run(COMMAND, input=body + end, durable=durable)
     return [object_id(kind, content, git.object_format) for kind, content in objects]
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections import OrderedDict
-from functools import cached_property
+from functools import cache, lru_cache
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Final
 
@@ -14,11 +14,11 @@ if TYPE_CHECKING:
     from pygments.lexer import Lexer
     from pygments.token import _TokenType
 
-_WINDOW: Final = 128
-_LEAD: Final = 128
+_WINDOW: Final = 32
+_LEAD: Final = 64
 """Lines lexed before a window, so that most strings and comments that reach into it are known as such."""
 
-_KEPT_WINDOWS: Final = 16
+_KEPT_WINDOWS: Final = 64
 _WIDEST: Final = 2000
 """Characters from which a line is data, not code, and is left uncoloured."""
 
@@ -107,18 +107,24 @@ class HighlightedText:
             return [(Span(line),) for line in lines[start - lead :]]
         return _spans(lexer, lines)[start - lead :]
 
-    @cached_property
+    @property
     def _lexer(self) -> Lexer | None:
-        from pygments.lexers import get_lexer_by_name, get_lexer_for_filename
-        from pygments.util import ClassNotFound
+        path = PurePath(self._path)
+        return _lexer_of(LEXERS.get(path.suffix), "" if path.suffix in LEXERS else path.name)
 
-        name = LEXERS.get(PurePath(self._path).suffix)
-        try:
-            if name is not None:
-                return get_lexer_by_name(name, stripnl=False, ensurenl=False)
-            return get_lexer_for_filename(self._path, stripnl=False, ensurenl=False)
-        except ClassNotFound:
-            return None
+
+@lru_cache(maxsize=64)
+def _lexer_of(language: str | None, name: str) -> Lexer | None:
+    """Pygments' lexer of a language, or for files of a name; None where it has none."""
+    from pygments.lexers import get_lexer_by_name, get_lexer_for_filename
+    from pygments.util import ClassNotFound
+
+    try:
+        if language is not None:
+            return get_lexer_by_name(language, stripnl=False, ensurenl=False)
+        return get_lexer_for_filename(name, stripnl=False, ensurenl=False)
+    except ClassNotFound:
+        return None
 
 
 def _spans(lexer: Lexer, lines: list[str]) -> list[tuple[Span, ...]]:
@@ -135,6 +141,7 @@ def _spans(lexer: Lexer, lines: list[str]) -> list[tuple[Span, ...]]:
     return [tuple(spans) for spans in rows[: len(lines)]] + [()] * (len(lines) - len(rows))
 
 
+@cache
 def _style(token: _TokenType) -> str:
     name = str(token).removeprefix("Token.")
     return next((style for prefix, style in _STYLE_OF if name.startswith(prefix)), "")

@@ -44,7 +44,7 @@ def test_a_submission_is_on_screen(
         lambda: until_shown(argv_of(queue), b"verdict: "),
         lambda: until_shown([sys.executable, "-c", TRIVIAL], b"here it is"),
     )
-    because = "the modules of the desk and the panes take as long to import as Textual does"
+    because = "the modules of the desk and the panes, and git, come on top of Textual"
     keep(compared(f"first paint of a submission, {submissions:,} in the queue", pairs, 1.6), because)
 
 

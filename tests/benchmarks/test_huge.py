@@ -108,7 +108,7 @@ def test_a_log_is_on_screen(
 @pytest.mark.long
 def test_a_diff_is_on_screen(huge_queue: Callable[[int, int], Path], keep: Callable[..., None]) -> None:
     pairs = on_screen(huge_queue(1000, 50_000), "diff", "G")
-    because = "all of two files is aligned before the first of their lines is shown"
+    because = "two files are aligned, and the lines on screen coloured, before the first of them is shown"
     keep(compared("a diff of 50,000 lines on screen", pairs, 1.5), because)
 
 

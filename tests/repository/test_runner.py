@@ -61,3 +61,28 @@ def test_one_that_never_reads_is_stopped_and_so_is_what_feeds_it(
 
 def test_a_command_that_reads_nothing_is_not_disturbed_by_its_input(make_repo: Callable[..., Repo]) -> None:
     assert Git.open(make_repo().path).run(["version"], input=bytes(1 << 20)).text.startswith("git version")
+
+
+def test_what_was_made_ready_does_the_work_once_and_one_that_died_is_started_again(
+    make_repo: Callable[..., Repo],
+) -> None:
+    git = Git.open(make_repo().path)
+    command = ["hash-object", "--stdin"]
+    expected = git.run(command, input=b"a grade").text
+    git.get_ready(command)
+    (spare,) = git._spares.values()
+    git.get_ready(command)
+    assert list(git._spares.values()) == [spare]
+    assert git.run(command, input=b"a grade").text == expected
+    assert spare.returncode == 0
+    assert not git._spares
+    git.get_ready(command)
+    (killed,) = git._spares.values()
+    killed.kill()
+    killed.wait()
+    assert git.run(command, input=b"a grade").text == expected
+    git.get_ready(command)
+    (left,) = git._spares.values()
+    git.let_go()
+    assert left.returncode is not None
+    assert not git._spares

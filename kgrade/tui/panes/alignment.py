@@ -8,11 +8,12 @@ A stretch that would cost more is left unmatched: it shows as replaced, which is
 from __future__ import annotations
 
 import difflib
+import operator
 import re
 from bisect import bisect_left
 from collections import Counter
 from collections.abc import Hashable, Sequence
-from itertools import pairwise
+from itertools import count, pairwise
 from typing import NamedTuple
 
 STEPS = 300_000
@@ -20,6 +21,8 @@ _DEEPEST = 16
 _LONGEST_LINE = 1_000
 _TOKEN = re.compile(r"\w+|\s+|[^\w\s]")
 _ALIKE = 0.4
+_MOSTLY = 0.75
+"""The share of lines from which on two files of one length are compared in place."""
 
 
 class Match(NamedTuple):
@@ -47,27 +50,59 @@ class _Stretch(NamedTuple):
 
 def align(old: Sequence[Hashable], new: Sequence[Hashable]) -> Alignment:
     """Return the lines of `old` and `new` that correspond."""
-    names: dict[Hashable, int] = {}
-    left = [names.setdefault(line, len(names)) for line in old]
-    right = [names.setdefault(line, len(names)) for line in new]
+    in_place = bytes(map(operator.eq, old, new))
+    if len(old) == len(new) and in_place.count(1) >= _MOSTLY * len(old):
+        return _in_place(old, new, in_place)
     pairs: list[Match] = []
+    coarse = _align(old, new, _Stretch(0, len(old), 0, len(new), 0), STEPS, pairs)[0]
+    return Alignment(_joined(sorted(pairs)), coarse)
+
+
+def _in_place(old: Sequence[Hashable], new: Sequence[Hashable], same: bytes) -> Alignment:
+    """Most lines stand where they stood: only the stretches between those are compared."""
+    pairs: list[Match] = []
+    coarse, budget, at = False, STEPS, 0
+    while at < len(same):
+        end = same.find(0, at)
+        end = len(same) if end < 0 else end
+        if end > at:
+            pairs.append(Match(at, at, end - at))
+        at = same.find(1, end)
+        at = len(same) if at < 0 else at
+        if at - end > 1:
+            rough, budget = _align(old, new, _Stretch(end, at, end, at, 0), budget, pairs)
+            coarse = coarse or rough
+    return Alignment(_joined(sorted(pairs)), coarse)
+
+
+def _align(
+    old: Sequence[Hashable], new: Sequence[Hashable], whole: _Stretch, budget: int, pairs: list[Match]
+) -> tuple[bool, int]:
+    """Add what corresponds in a stretch to `pairs`; return whether that is coarse, and what is left of the budget."""
+    names: dict[Hashable, int] = {}
+    a, a_end, b, b_end, _ = whole
+    left = list(map(names.setdefault, old[a:a_end], count()))
+    right = list(map(names.setdefault, new[b:b_end], count(len(left))))
+    found: list[Match] = []
     stack = [_Stretch(0, len(left), 0, len(right), 0)]
-    budget = STEPS
     coarse = False
     while stack:
-        stretch = _trim(left, right, stack.pop(), pairs)
-        if stretch.old == stretch.old_end or stretch.new == stretch.new_end:
+        stretch = _trim(left, right, stack.pop(), found)
+        old_lines, new_lines = stretch.old_end - stretch.old, stretch.new_end - stretch.new
+        if not old_lines or not new_lines or old_lines == new_lines == 1:
             continue
         anchors = _anchors(left, right, stretch) if stretch.depth < _DEEPEST else []
         if anchors:
-            stack += _between(stretch, anchors)
+            stack += _between(stretch, anchors, found)
             continue
-        a, a_end, b, b_end, _ = stretch
-        found = shortest(left[a:a_end], right[b:b_end], budget)
-        coarse = coarse or found.matches is None
-        budget -= found.steps
-        pairs += [Match(a + match.old, b + match.new, match.size) for match in found.matches or []]
-    return Alignment(_joined(sorted(pairs)), coarse)
+        shortest_edit = shortest(left[stretch.old : stretch.old_end], right[stretch.new : stretch.new_end], budget)
+        coarse = coarse or shortest_edit.matches is None
+        budget -= shortest_edit.steps
+        found += [
+            Match(stretch.old + match.old, stretch.new + match.new, match.size) for match in shortest_edit.matches or []
+        ]
+    pairs += [Match(a + match.old, b + match.new, match.size) for match in found]
+    return coarse, budget
 
 
 def changed_parts(old: str, new: str) -> tuple[list[tuple[int, int]], list[tuple[int, int]]] | None:
@@ -140,10 +175,19 @@ def _anchors(left: list[int], right: list[int], stretch: _Stretch) -> list[tuple
     return run[::-1]
 
 
-def _between(stretch: _Stretch, anchors: list[tuple[int, int]]) -> list[_Stretch]:
-    """Cut a stretch at its anchors; each piece begins with the anchor itself, which trimming then takes."""
-    cuts = [(stretch.old, stretch.new), *anchors, (stretch.old_end, stretch.new_end)]
-    return [_Stretch(a, a_end, b, b_end, stretch.depth + 1) for (a, b), (a_end, b_end) in pairwise(cuts)]
+def _between(stretch: _Stretch, anchors: list[tuple[int, int]], pairs: list[Match]) -> list[_Stretch]:
+    """Record runs of anchors as matches, and return the stretches that are left between them."""
+    left = []
+    old, new = stretch.old, stretch.new
+    begin = anchors[0]
+    for anchor, after in pairwise([*anchors, (-1, -1)]):
+        if after == (anchor[0] + 1, anchor[1] + 1):
+            continue
+        left.append(_Stretch(old, begin[0], new, begin[1], stretch.depth + 1))
+        pairs.append(Match(*begin, anchor[0] - begin[0] + 1))
+        old, new = anchor[0] + 1, anchor[1] + 1
+        begin = after
+    return [*left, _Stretch(old, stretch.old_end, new, stretch.new_end, stretch.depth + 1)]
 
 
 class Shortest(NamedTuple):
@@ -156,6 +200,8 @@ class Shortest(NamedTuple):
 def shortest(left: Sequence[int], right: Sequence[int], budget: int) -> Shortest:
     """Myers' greedy algorithm on two whole sequences, given up when it would take more than `budget` steps."""
     n, m = len(left), len(right)
+    if (abs(n - m) + 1) ** 2 > budget:  # the least that as many lines more on one side than on the other cost
+        return Shortest(None, 0)
     reach = {1: 0}
     trace: list[dict[int, int]] = []
     steps = 0

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Mapping
 from functools import cached_property, lru_cache
+from itertools import accumulate
 from typing import Final, Literal, NamedTuple
 
 from kgrade.tui.highlight import HighlightedText
-from kgrade.tui.lines import SourceText
 from kgrade.tui.panes.alignment import Alignment, Match, align
 
 CONTEXT: Final = 3
@@ -100,47 +101,66 @@ def pairs(base: Mapping[str, bytes], solution: Mapping[str, bytes]) -> list[File
     return sorted(found, key=lambda pair: (pair.kind == "same", pair.new_path or pair.old_path or ""))
 
 
-def in_one(hunk: Hunk) -> list[HunkLine]:
-    """The lines of a hunk, removed ones above the added ones."""
-    lines: list[HunkLine] = []
-    old, new = hunk.old, hunk.new
-    for change in hunk.changes:
-        lines += [HunkLine(old + step, new + step) for step in range(change.old - old)]
-        gone, come = range(change.old, change.old_end), range(change.new, change.new_end)
-        both = min(len(gone), len(come))
-        lines += [HunkLine(number, None, come[step] if step < both else None) for step, number in enumerate(gone)]
-        lines += [HunkLine(None, number, gone[step] if step < both else None) for step, number in enumerate(come)]
-        old, new = change.old_end, change.new_end
-    return lines + [HunkLine(old + step, new + step) for step in range(hunk.old_end - old)]
+class HunkLines:
+    """The lines of a hunk, each made when it is asked for.
 
+    In one column removed lines stand above the added ones; `side_by_side`, each removed one on one line with the added
+    one that stands in its place.
+    """
 
-def in_two(hunk: Hunk) -> list[HunkLine]:
-    """The lines of a hunk, each removed one on one line with the added one that stands in its place."""
-    lines: list[HunkLine] = []
-    old, new = hunk.old, hunk.new
-    for change in hunk.changes:
-        lines += [HunkLine(old + step, new + step) for step in range(change.old - old)]
-        gone, come = range(change.old, change.old_end), range(change.new, change.new_end)
-        both = min(len(gone), len(come))
-        lines += [HunkLine(gone[step], come[step], partner=come[step]) for step in range(both)]
-        lines += [HunkLine(number, None) for number in gone[both:]]
-        lines += [HunkLine(None, number) for number in come[both:]]
-        old, new = change.old_end, change.new_end
-    return lines + [HunkLine(old + step, new + step) for step in range(hunk.old_end - old)]
+    def __init__(self, hunk: Hunk, *, side_by_side: bool = False) -> None:
+        self._hunk = hunk
+        self._side_by_side = side_by_side
+        self._begins = [(hunk.old, hunk.new), *((change.old_end, change.new_end) for change in hunk.changes)]
+        """Where each change begins with the unchanged lines above it; last, the unchanged lines below all of them."""
+        heights = [change.old - begin[0] + self._height(change) for change, begin in zip(hunk.changes, self._begins)]
+        self._ends = list(accumulate([*heights, hunk.old_end - self._begins[-1][0]]))
+
+    def __len__(self) -> int:
+        return self._ends[-1]
+
+    def __getitem__(self, index: int, /) -> HunkLine:
+        if not 0 <= index < len(self):
+            raise IndexError(index)
+        number = bisect_right(self._ends, index)
+        step = index - (self._ends[number - 1] if number else 0)
+        old, new = self._begins[number]
+        if number == len(self._hunk.changes) or step < self._hunk.changes[number].old - old:
+            return HunkLine(old + step, new + step)
+        change = self._hunk.changes[number]
+        return self._changed(change, step - (change.old - old))
+
+    def _height(self, change: Change) -> int:
+        gone, come = change.old_end - change.old, change.new_end - change.new
+        return max(gone, come) if self._side_by_side else gone + come
+
+    def _changed(self, change: Change, step: int) -> HunkLine:
+        gone, come = change.old_end - change.old, change.new_end - change.new
+        old, new = change.old + step, change.new + step
+        if self._side_by_side:
+            if step < min(gone, come):
+                return HunkLine(old, new, partner=new)
+            return HunkLine(old, None) if step < gone else HunkLine(None, new)
+        if step < gone:
+            return HunkLine(old, None, new if step < come else None)
+        step -= gone
+        return HunkLine(None, change.new + step, change.old + step if step < gone else None)
 
 
 @lru_cache(maxsize=64)
 def _aligned(old: bytes, new: bytes, ignore_space: bool) -> Alignment:
     """Kept, because a pane is made again after every edit of the sheet."""
-    left, right = SourceText(old), SourceText(new)
+    left, right = _keys(old, ignore_space), _keys(new, ignore_space)
     if len(left) + len(right) > _MOST_LINES:
         return Alignment([], coarse=True)
-    return align(_keys(left, ignore_space), _keys(right, ignore_space))
+    return align(left, right)
 
 
-def _keys(source: SourceText, ignore_space: bool) -> list[str]:
-    lines = source.window(0, len(source)) if len(source) else []
-    return ["".join(line.split()) for line in lines] if ignore_space else lines
+def _keys(data: bytes, ignore_space: bool) -> list[bytes]:
+    lines = data.split(b"\n")
+    if not lines[-1]:
+        lines.pop()
+    return [b"".join(line.split()) for line in lines] if ignore_space else lines
 
 
 def _changes(matches: list[Match], old_end: int, new_end: int) -> list[Change]:

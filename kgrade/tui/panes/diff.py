@@ -16,7 +16,7 @@ from kgrade.tui.lines import LazyRows, Lines, Place, Row, Rows, Span, message
 from kgrade.tui.pane import Glance, Pane
 from kgrade.tui.panes import figures
 from kgrade.tui.panes.alignment import changed_parts
-from kgrade.tui.panes.comparison import FilePair, Hunk, HunkLine, in_one, in_two, pairs
+from kgrade.tui.panes.comparison import FilePair, Hunk, HunkLine, HunkLines, pairs
 from kgrade.tui.panes.layout import BLANK, Joined, Late, fold, sentence
 from kgrade.tui.panes.remarks import Remarks
 
@@ -91,14 +91,14 @@ class _FileView:
 
     def unified(self, ignore_space: bool) -> list[Lines]:
         """The file's rows with removed lines above the added ones."""
-        return self._lines(in_one, self._row, ignore_space)
+        return self._lines(HunkLines, self._row, ignore_space)
 
     def split(self, ignore_space: bool) -> list[Lines]:
         """The file's rows with the old line at the left and the new one at the right."""
-        return self._lines(in_two, self._split_row, ignore_space)
+        return self._lines(partial(HunkLines, side_by_side=True), self._split_row, ignore_space)
 
     def _lines(
-        self, order: Callable[[Hunk], list[HunkLine]], make: Callable[[HunkLine], Row], ignore_space: bool
+        self, order: Callable[[Hunk], HunkLines], make: Callable[[HunkLine], Row], ignore_space: bool
     ) -> list[Lines]:
         kind = self._pair.kind
         if kind == "binary":
@@ -148,7 +148,7 @@ class _FileView:
         return f"{'solution' if self._base == 'previous' else self._base}/{path}"
 
     def _around(
-        self, hunks: Sequence[Hunk], order: Callable[[Hunk], list[HunkLine]], make: Callable[[HunkLine], Row]
+        self, hunks: Sequence[Hunk], order: Callable[[Hunk], HunkLines], make: Callable[[HunkLine], Row]
     ) -> list[Lines]:
         """Hunks, with what stands unchanged between them behind folds."""
         parts: list[Lines] = []
@@ -165,7 +165,7 @@ class _FileView:
         parts.append(Rows(self._gap(old, new, len(self._pair.old) - old, make)))
         return parts
 
-    def _made(self, lines: list[HunkLine], make: Callable[[HunkLine], Row], whole: bool) -> LazyRows:
+    def _made(self, lines: HunkLines, make: Callable[[HunkLine], Row], whole: bool) -> LazyRows:
         """The lines of a hunk, marked where remarks begin; of a file that is wholly new the first is marked too."""
         marks = self._marks(lines)
         if whole and lines:
@@ -192,16 +192,17 @@ class _FileView:
         row = fold(f"… {figures.count(count, 'unchanged line')}{told}", LazyRows(count, made, remarked))
         return [replace(row, mark="finding", sign="!") if remarked else row]
 
-    def _marks(self, lines: Sequence[HunkLine]) -> dict[int, str]:
+    def _marks(self, lines: HunkLines) -> dict[int, str]:
         new, old = set(self._remarked_new), set(self._remarked_old)
         if not new and not old:
             return {}
-        return {
-            number: "finding"
-            for number, line in enumerate(lines)
-            if (line.new is not None and line.new + 1 in new)
-            or (line.new is None and line.old is not None and line.old + 1 in old)
-        }
+
+        def remarked(line: HunkLine) -> bool:
+            if line.new is not None:
+                return line.new + 1 in new
+            return line.old is not None and line.old + 1 in old
+
+        return {number: "finding" for number in range(len(lines)) if remarked(lines[number])}
 
     def _row(self, line: HunkLine) -> Row:
         """A row of the unified layout."""
