@@ -140,7 +140,7 @@ class _Reader:
             return f"it took longer than {wall_s:g} s"
         if self.process.returncode == -signal.SIGXCPU:
             return f"it took more than {CPU_S} s of one processor"
-        return f"it ended its process (status {self.process.returncode}), which may use {MEMORY_BYTES >> 30} GB"
+        return f"it ended its process (status {self.process.returncode}), which may use {MEMORY_BYTES >> 20} MB"
 
     def close(self) -> None:
         """End the process."""
@@ -176,6 +176,9 @@ def _reader() -> _Reader:
 def _answer(request: Request) -> Answer:
     try:
         return Answer(analyse(request.files, request.task, request.reference, request.others))
+    except MemoryError:
+        why = f"reading the files was stopped: it needs more than {MEMORY_BYTES >> 20} MB"
+        return Answer([_unread(request.files, why)])
     except Exception as error:  # noqa: BLE001 - hostile text must not end the collection of everything else
         return Answer(fault=f"the analysis stopped by a fault of its own: {type(error).__name__}: {error}"[:400])
 
@@ -192,4 +195,3 @@ def main() -> None:
         answer = msgspec.msgpack.encode(_answer(request))
         answers.write(_LENGTH.pack(len(answer)) + answer)
         answers.flush()
-
