@@ -132,9 +132,9 @@ def shared_workers(hosts: Hosts, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tempfile, "tempdir", str(hosts.folder))
     alone = Run.workers
 
-    def shared(run: Run, *given: Any, **named: Any) -> Standby:
-        if named.get("device") is not None:  # it keeps what it records, so it serves one item
-            return alone(run, *given, **named)
-        return hosts.workers(run, *given, **{key: value for key, value in named.items() if key != "device"})
+    def shared(run: Run, *given: Any, device: Any = None, emulation: Any = None, **named: Any) -> Standby:
+        if device is not None or emulation is not None:  # it keeps what it records or loads, so it serves one item
+            return alone(run, *given, device=device, emulation=emulation, **named)
+        return hosts.workers(run, *given, **named)
 
     monkeypatch.setattr(Run, "workers", shared)

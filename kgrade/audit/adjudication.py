@@ -99,12 +99,16 @@ def open_case(office: Office, item: ItemId) -> Case:
     )
 
 
-def total_of(case: Case, levels: Mapping[str, int]) -> float | None:
-    """Compute the total of the levels on which all agree, of those in `levels`, and of the gates that all confirmed."""
+def total_of(case: Case, levels: Mapping[str, int], gates: Mapping[str, bool] | None = None) -> float | None:
+    """Compute the total of the levels on which all agree, of those in `levels`, and of the gates that hold.
+
+    A gate holds where `gates` says so, else where all confirmed it.
+    """
     final = agreed(case) | dict(levels)
     scores = {name: Score(score=level) for name, level in final.items()}
-    held = [line.id for line in case.gates if line.levels and all(level == 1 for level in line.levels)]
-    answers = {name: GateAnswer(confirmed=True, comment="by all") for name in held}
+    by_all = {line.id: bool(line.levels) and all(level == 1 for level in line.levels) for line in case.gates}
+    held = [name for name, holds in (by_all | dict(gates or {})).items() if holds]
+    answers = {name: GateAnswer(confirmed=True, comment="by the lead") for name in held}
     return scoring.score(case.rubric, scores, answers, None).total
 
 
@@ -126,19 +130,24 @@ def decide(
     reason: str,
     levels: Mapping[str, int],
     total: float | None = None,
+    gates: Mapping[str, bool] | None = None,
 ) -> tuple[Saved, Adjudication]:
-    """Commit a lead's decision; raise NotALead, Undecided, or CollisionError where somebody decided meanwhile."""
+    """Commit a lead's decision; raise NotALead, Undecided, or CollisionError where somebody decided meanwhile.
+
+    `gates` settles whether gates hold on which the grades differ; without it they need `total`.
+    """
     office.admit(lead)
     _check(case, verdict, levels, reason)
     open_ones = [line.id for line in case.criteria if line.gap and line.id not in levels]
     if total is None and open_ones:
         raise Undecided(f"the levels of {', '.join(open_ones)} differ and are not settled; give each, or the total")
-    gates = [line.id for line in case.gates if len(set(line.levels)) > 1]
-    if total is None and gates:
+    settled = gates or {}
+    open_gates = [line.id for line in case.gates if len(set(line.levels)) > 1 and line.id not in settled]
+    if total is None and open_gates:
         raise Undecided(
-            f"whether {', '.join(gates)} holds is not agreed; give the total that follows from your decision"
+            f"whether {', '.join(open_gates)} holds is not agreed; give the total that follows from your decision"
         )
-    found = total_of(case, levels) if total is None else total
+    found = total_of(case, levels, settled) if total is None else total
     if found is None:
         raise Undecided("no criterion has a level; give the total")
     decision = Adjudication(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from datetime import UTC, datetime
 
 import msgspec
@@ -13,6 +13,8 @@ from kgrade.records.faults import BadRecord
 from kgrade.records.grade import Grade
 from kgrade.repository.runner import GitError
 from kgrade.repository.tree import TreeReader
+
+_AT_ONCE = 256
 
 
 class Change(msgspec.Struct, frozen=True, kw_only=True):
@@ -36,10 +38,18 @@ def changes(
     item: str | None = None,
     evaluator: str | None = None,
     criterion: str | None = None,
+    told: Callable[[str], None] = lambda text: None,
 ) -> list[Change]:
-    """Return the saves of every grade, newest first; of one item, one evaluator, or that moved one criterion."""
+    """Return the saves of every grade, newest first; of one item, one evaluator, or that moved one criterion.
+
+    `told` hears how far it is; what it raises ends the reading.
+    """
     found = []
-    for step in walk.steps(reader.git, list(dict.fromkeys(stand.values()))):
+    told("walking the history")
+    steps = walk.steps(reader.git, list(dict.fromkeys(stand.values())))
+    for number, step in enumerate(steps):
+        if number % _AT_ONCE == 0:
+            told(f"reading saves, {number:,} of {len(steps):,}")
         for move in step.moves:
             if "/grades/" not in move.path or (evaluator and not move.path.endswith(f"/{evaluator}.yaml")):
                 continue

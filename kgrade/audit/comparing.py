@@ -56,6 +56,29 @@ def open_pair(office: Office, one: ItemId, other: ItemId) -> Pair:
     )
 
 
+def blinded(pair: Pair, evaluator: str) -> Pair:
+    """The pair as a blind queue shows it to `evaluator`: others' grades once one's own stands, and without names."""
+    names = sorted({*pair.first.grades, *pair.second.grades} - {evaluator})
+    shown = {name: f"grader {chr(65 + at % 26)}" for at, name in enumerate(names)} | {evaluator: evaluator}
+
+    def side(of: Side) -> Side:
+        grades = {shown[who]: grade for who, grade in of.grades.items()} if evaluator in of.grades else {}
+        return msgspec.structs.replace(of, grades=grades)
+
+    return msgspec.structs.replace(pair, first=side(pair.first), second=side(pair.second))
+
+
+def earlier(office: Office, pair: Pair, evaluator: str) -> Comparison | None:
+    """What `evaluator` said of the pair before, if that stands and can be read."""
+    names = f"{pair.first.id.submission}--{pair.second.id.submission}"
+    path = f"queue/{pair.task}/comparisons/{evaluator}/{names}.yaml"
+    snapshot = office.snapshot()
+    try:
+        return codec.decode(Comparison, snapshot.read(path), path) if snapshot.entry(path) else None
+    except (BadRecord, GitError):
+        return None  # kgrade check names it; a new one takes its place
+
+
 def rows(pair: Pair) -> Iterator[tuple[str, str, str]]:
     """Yield what there is to compare, line by line: stages of each target, times, verdicts and totals."""
     for target in sorted(pair.first.evidence | pair.second.evidence):

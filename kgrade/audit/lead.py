@@ -10,8 +10,8 @@ from pathlib import Path
 
 from kgrade.records.settings import Settings
 from kgrade.repository.branches import Branch, Saved
-from kgrade.repository.commits import Change
-from kgrade.repository.opening import Signature, open_queue, queue_snapshot
+from kgrade.repository.commits import Change, Identity
+from kgrade.repository.opening import Signature, git_identity, open_queue, queue_snapshot, signature
 from kgrade.repository.remote import Remote
 from kgrade.repository.runner import Git
 from kgrade.repository.sync import Sync
@@ -44,6 +44,12 @@ class Office:
             leads = ", ".join(self.settings.leads) or "nobody yet: add `leads: [NAME]` to kgrade.yaml"
             raise NotALead(f"only a lead can do this, and {who} is none; leads of this queue: {leads}")
 
+    def signature_of(self, who: str) -> Signature:
+        """How commits of `who`, made by this clone's git identity, are signed."""
+        name, email = git_identity(self.reader.git)
+        identity = Identity(name or who, email or f"{who}@localhost")
+        return signature(self.reader.git, identity, self.settings, who)
+
     def commit(self, change: Change, subject: str, trailers: dict[str, str], by: Signature) -> Saved:
         """Commit one change to the queue's branch and send it where there is a remote; notes say how that went."""
         body = "".join(f"{key}: {value}\n" for key, value in trailers.items())
@@ -60,10 +66,16 @@ class Office:
 
 @contextmanager
 def office_at(path: Path) -> Iterator[Office]:
-    """Open the queue that holds `path`."""
+    """Open the queue that holds `path`, and close its reader."""
+    office = office_of(path)
+    with office.reader.objects:
+        yield office
+
+
+def office_of(path: Path) -> Office:
+    """Open the queue that holds `path`; its reader stands until `office.reader.objects` is closed."""
     reader = TreeReader(Git.open(path))
-    with reader.objects:
-        yield Office(reader, *open_queue(reader))
+    return Office(reader, *open_queue(reader))
 
 
 def now() -> str:

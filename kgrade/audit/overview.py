@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import msgspec
 
 from kgrade.audit.agreement import Agreement, agreement
@@ -17,7 +19,10 @@ from kgrade.repository.tree import TreeReader
 
 
 class Disagreement(msgspec.Struct, frozen=True, kw_only=True):
-    """An item on which grades differ: the widest gap in levels, where, and how far totals and verdicts part."""
+    """An item on which grades differ: the widest gap in levels, where, and how far totals and verdicts part.
+
+    In a blind queue `evaluators` is empty: who decides between the grades is not told whose they are.
+    """
 
     item: str
     evaluators: list[str]
@@ -38,16 +43,23 @@ class Overview(msgspec.Struct, frozen=True, kw_only=True):
     faults: list[str]
 
 
-def overview(reader: TreeReader, queue: Branch, settings: Settings) -> Overview:
-    """Read every grade of the queue as this clone has it, and compute all of it."""
+def overview(
+    reader: TreeReader, queue: Branch, settings: Settings, told: Callable[[str], None] = lambda text: None
+) -> Overview:
+    """Read every grade of the queue as this clone has it, and compute all of it; `told` hears how far it is."""
     snapshot = queue_snapshot(queue)
-    standing = standing_grades(reader, grade_branches(queue, settings))
+    told("looking for grades")
+    standing = standing_grades(reader, grade_branches(queue, settings), told)
+    told(f"computing agreement over {len(standing.grades):,} grades")
     return Overview(
         agreement=agreement(standing.grades, scales(snapshot)),
         coverage=coverage(snapshot, standing.grades, settings.graders_per_item),
         standings=standings(standing.grades, {}),
         suspicions=suspicions(standing.grades),
-        disagreements=disagreements(standing.grades),
+        disagreements=[
+            msgspec.structs.replace(each, evaluators=[]) if settings.blind else each
+            for each in disagreements(standing.grades)
+        ],
         faults=standing.faults,
     )
 

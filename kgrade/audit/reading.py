@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 
 import msgspec
 
@@ -29,12 +29,17 @@ class Standing(msgspec.Struct, frozen=True, kw_only=True):
     faults: list[str]
 
 
-def standing_grades(reader: TreeReader, stand: Mapping[str, str]) -> Standing:
-    """Read the grades that stand on the branches `stand`; an evaluator's own branch has the last word on theirs."""
+def standing_grades(
+    reader: TreeReader, stand: Mapping[str, str], told: Callable[[str], None] = lambda text: None
+) -> Standing:
+    """Read the grades that stand on the branches `stand`; an evaluator's own branch has the last word on theirs.
+
+    `told` hears how far it is; what it raises ends the reading.
+    """
     blobs = standing(reader, stand)
     with contextlib.closing(GradeCache(reader.git.common_dir / "kgrade" / "grades.sqlite")) as cache:
         found = cache.known(blobs.values())
-        fresh = dict(_read(reader, {path: blob for path, blob in sorted(blobs.items()) if blob not in found}))
+        fresh = dict(_read(reader, {path: blob for path, blob in sorted(blobs.items()) if blob not in found}, told))
         cache.keep(fresh)
     found |= fresh
     said = [found[blob] for _, blob in sorted(blobs.items())]
@@ -44,9 +49,12 @@ def standing_grades(reader: TreeReader, stand: Mapping[str, str]) -> Standing:
     )
 
 
-def _read(reader: TreeReader, blobs: Mapping[str, str]) -> Iterator[tuple[str, Graded | str]]:
+def _read(
+    reader: TreeReader, blobs: Mapping[str, str], told: Callable[[str], None]
+) -> Iterator[tuple[str, Graded | str]]:
     some = list(blobs.items())
     for start in range(0, len(some), _AT_ONCE):
+        told(f"reading grades, {start:,} of {len(some):,}")
         reader.objects.ahead([blob for _, blob in some[start : start + _AT_ONCE]], READ_LIMIT)
         for path, blob in some[start : start + _AT_ONCE]:
             try:

@@ -6,7 +6,7 @@ is what a lead should know.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import msgspec
@@ -74,18 +74,26 @@ class _Case:
         return [link for link in self.links if link.seal is not None and not link.fault]
 
 
-def verify(reader: TreeReader, queue: Branch, settings: Settings) -> Verification:
-    """Check the whole history of grades as this clone has it, and remember what was seen."""
+def verify(
+    reader: TreeReader, queue: Branch, settings: Settings, told: Callable[[str], None] = lambda text: None
+) -> Verification:
+    """Check the whole history of grades as this clone has it, and remember what was seen.
+
+    `told` hears how far it is; what it raises ends the check, and nothing is remembered.
+    """
+    told("reading the seals")
     memory = remembered(reader.git)
     links, trust = read_chain(reader, queue.remote, memory)
     stand = grade_branches(queue, settings)
     case = _Case(reader, queue, stand, links, trust, memory)
     case.steps = walk.steps(reader.git, list(dict.fromkeys(stand.values())))
+    told(f"checking the signatures of {len(case.steps):,} commits")
     findings = [*_of_settings(case)]  # first: it completes whom to trust
     case.signed = signatures(reader.git, [step.commit for step in case.steps], trust.keys)
     case.sealed_in = _sealed_in(case)
     findings += [*_of_seals(case), *_of_branches(case), *_of_steps(case)]
     last = _last_steps(case.steps)
+    told("checking each grade's place, sheet, sums and bytes")
     findings += standing_faults(reader, queue, stand, last)
     findings += _unsealed(case)
     if reader.git.run(["rev-parse", "--is-shallow-repository"]).text == "true":

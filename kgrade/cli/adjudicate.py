@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, cast
 import click
 
 from kgrade.cli.failures import BadInput
+from kgrade.cli.open import on_a_terminal, open_app
 from kgrade.cli.output import columns, line, say, say_json
 from kgrade.cli.queue import json_option, parse_item, queue_options
 
@@ -44,12 +45,21 @@ def command(
 ) -> None:
     """List the items on which grades differ; with ITEM, lay its grades side by side; with --verdict, decide it.
 
-    A decision takes a verdict, a cause and a reason, and a level for each criterion on which the grades differ.
+    A decision takes a verdict, a cause and a reason, and a level for each criterion on which the grades differ. On a
+    terminal ITEM without a decision opens as a screen; piped, or with --json, it is printed.
     """
     from kgrade.audit.adjudication import open_case
     from kgrade.audit.lead import office_at
+    from kgrade.cli.lead import lead_of
 
+    given = verdict or cause or reason or scores or total is not None or as_json
+    if item is not None and not given and on_a_terminal():
+        wanted = parse_item(item)
+        open_app(queue, evaluator, begin=lambda page: page.leading.adjudicate(wanted))
+        return
     with office_at(queue) as office:
+        if office.settings.blind:
+            office.admit(lead_of(office, evaluator)[0])
         if item is None:
             _list(office, as_json)
             return
@@ -75,6 +85,7 @@ def _decide(
     total: float | None,
 ) -> None:
     from kgrade.audit.adjudication import decide
+    from kgrade.audit.effects import effects
     from kgrade.cli.lead import lead_of
 
     lead, by = lead_of(office, evaluator)
@@ -90,6 +101,8 @@ def _decide(
         total=total,
     )
     say(line(f"{case.item}: {decision.verdict}, {decision.total:g}, in {saved.commit[:12]}"))
+    for effect in effects(case, decision):
+        say(line(effect.sentence))
     for note in saved.notes:
         say(line(note))
 

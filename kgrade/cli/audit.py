@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import click
 
 from kgrade.cli import failures
+from kgrade.cli.open import on_a_terminal, open_app
 from kgrade.cli.output import columns, line, say, say_json
 from kgrade.cli.queue import json_option, queue_option
 
@@ -48,12 +49,15 @@ def command(
 ) -> int:
     """Tell how far evaluators agree, who drifts, what looks rushed or copied, and how much of the queue is graded.
 
-    With --verify, exit code 1 when there are alarms; each comes with the git command that shows it.
+    Without options and on a terminal the audit opens as a screen; piped, it is printed. With --verify, exit code 1 when
+    there are alarms; each comes with the git command that shows it.
     """
     if (item or evaluator or criterion) and not history:
         raise failures.BadInput("--item, --evaluator and --criterion choose what --history lists; add --history")
     if sum((verifies, history, html is not None)) > 1:
         raise failures.BadInput("--verify, --history and --html each show another thing; give one of them")
+    if not (verifies or history or html or as_json) and on_a_terminal():
+        return open_app(queue, begin=lambda page: page.leading.audit())
     with _opened(queue) as (reader, branch, settings):
         if verifies:
             return _verify(reader, branch, settings, as_json)

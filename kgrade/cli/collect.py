@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 @click.option("--jobs", type=click.IntRange(1, 64), default=1, show_default=True, help="Items that run at once.")
 @click.option("--again", is_flag=True, help="Collect evidence that is fresh anew.")
 @click.option("--no-commit", is_flag=True, help="Write files into the working folder instead of commits.")
+@click.option("--watch", is_flag=True, help="Stay: follow the queue, and push evidence as it comes, until Ctrl-C.")
 @json_option
 def command(
     items: tuple[str, ...],
@@ -40,30 +41,44 @@ def command(
     jobs: int,
     again: bool,
     no_commit: bool,
+    watch: bool,
     as_json: bool,
 ) -> int:
     """Collect evidence for ITEMs (a task stands for its submissions; default: the whole queue), as it is committed.
 
     Code of the queue runs in a sandbox only. What is fresh is skipped, so a collection that was cancelled (Ctrl-C)
     goes on where it stopped. Exit code 1 when an item could not be read.
+
+    With --watch it fetches from the queue's remote, collects what is new or stale, commits and pushes, and goes on
+    until Ctrl-C. Several machines may follow one remote: each takes what no other one is at.
     """
     from kgrade.collection import CollectionError, collect_queue
+    from kgrade.collection.watch import watch_queue
 
+    if watch and (again or no_commit):
+        raise failures.BadInput(
+            f"--watch commits what is new or stale: leave out {'--again' if again else '--no-commit'}"
+        )
     wanted = [parse_item(item) for item in items]
     progress = _Progress(as_json)
     try:
         with _cancelled_by_interrupt() as cancel:
-            summary = collect_queue(
-                queue,
-                wanted,
-                targets,
-                stages or STAGES,
-                jobs=jobs,
-                again=again,
-                commit=not no_commit,
-                on_event=progress.show,
-                cancel=cancel,
-            )
+            if watch:
+                summary = watch_queue(
+                    queue, wanted, targets, stages or STAGES, jobs=jobs, on_event=progress.show, cancel=cancel
+                )
+            else:
+                summary = collect_queue(
+                    queue,
+                    wanted,
+                    targets,
+                    stages or STAGES,
+                    jobs=jobs,
+                    again=again,
+                    commit=not no_commit,
+                    on_event=progress.show,
+                    cancel=cancel,
+                )
     except CollectionError as why:
         raise failures.BadInput(str(why)) from None
     finally:
@@ -91,7 +106,7 @@ class _Progress:
         self._drawn = 0.0
 
     def show(self, event: Event) -> None:
-        from kgrade.collection import Finished, Skipped, Started, Stepped
+        from kgrade.collection import Finished, Noted, Skipped, Started, Stepped
 
         with self._turn:
             match event:
@@ -102,6 +117,9 @@ class _Progress:
                 case Skipped(item=item, target=target, why=why, fault=fault):
                     self.told.append({"item": str(item), "target": target, "skipped": why, "fault": fault})
                     self._say(f"{item} {target}".rstrip() + f": skipped, {why}")
+                case Noted(text=text):
+                    self.told.append({"noted": text})
+                    self._say(text)
                 case Finished(job=job, evidence=evidence):
                     states = {stage: evidence.state(stage) for stage in ("build", "check", "time")}
                     self.told.append({"item": str(job.item), "target": job.target, "stages": states})

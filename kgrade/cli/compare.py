@@ -8,6 +8,7 @@ from typing import Literal, cast
 import click
 
 from kgrade.cli.failures import BadInput
+from kgrade.cli.open import on_a_terminal, open_app
 from kgrade.cli.output import columns, line, say, say_json
 from kgrade.cli.queue import json_option, parse_item, queue_options
 
@@ -22,17 +23,27 @@ from kgrade.cli.queue import json_option, parse_item, queue_options
 def command(
     first: str, second: str, prefer: str | None, reason: str | None, queue: Path, evaluator: str | None, as_json: bool
 ) -> None:
-    """Show the evidence and the grades of two submissions of one task; with --prefer, commit your preference."""
+    """Show the evidence and the grades of two submissions of one task; with --prefer, commit your preference.
+
+    On a terminal both open as a screen; piped, or with --json, they are printed.
+    """
     from kgrade.audit import comparing
     from kgrade.audit.lead import office_at
     from kgrade.cli.lead import lead_of
 
+    if prefer is None and reason is None and not as_json and on_a_terminal():
+        one, other = parse_item(first), parse_item(second)
+        open_app(queue, evaluator, begin=lambda page: page.leading.compare(one, other))
+        return
     with office_at(queue) as office:
         pair = comparing.open_pair(office, parse_item(first), parse_item(second))
         if prefer is None:
             if reason is not None:
                 raise BadInput("a reason needs the preference it is for; add --prefer ITEM")
-            rows = list(comparing.rows(pair))
+            shown = pair
+            if office.settings.blind:
+                shown = comparing.blinded(pair, lead_of(office, evaluator)[0])
+            rows = list(comparing.rows(shown))
             if as_json:
                 say_json([dict(zip(("what", str(pair.first.id), str(pair.second.id)), row)) for row in rows])
             else:

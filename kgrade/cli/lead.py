@@ -12,11 +12,8 @@ if TYPE_CHECKING:
 def lead_of(office: Office, asked: str | None) -> tuple[str, Signature]:
     """Return who works here, by the git identity or as `asked`, and how their commits are made."""
     from kgrade.desk.people import evaluator_of, read_config
-    from kgrade.repository.commits import Identity
-    from kgrade.repository.opening import git_identity, signature
+    from kgrade.repository.opening import git_identity
 
-    git = office.reader.git
-    name, email = git_identity(git)
+    name, email = git_identity(office.reader.git)
     lead = evaluator_of(name, email, office.settings, read_config(), asked)
-    identity = Identity(name or lead, email or f"{lead}@localhost")
-    return lead, signature(git, identity, office.settings, lead)
+    return lead, office.signature_of(lead)

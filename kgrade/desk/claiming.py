@@ -76,6 +76,14 @@ class Claiming:
             if before is not None:
                 self.leave(before)
 
+    def look_again(self) -> None:
+        """Ask for everyone's claims as they stand now, because what was known of them turned out to be old."""
+        with self._turn:
+            try:
+                self._claims.refresh()
+            except GitError as why:
+                self.note = f"who holds what cannot be seen: {why}"
+
     def others(self) -> dict[ItemId, dict[str, str]]:
         """By item and evaluator, what each claim amounts to, such as `by bob until 14:05`; expired ones left out.
 

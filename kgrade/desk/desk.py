@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import threading
 from collections import Counter
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
@@ -118,16 +119,19 @@ class Desk:
         with self._turn:
             lost: dict[ItemId, str] = {}
             while True:
-                found = order.next_item(self._places(lost), self._drafts.keys(), after)
+                skip = order.spread(self.evaluator, len(lost))
+                first = self._first(lost, skip) if after is None else None
+                found = first or order.next_item(self._places(lost), self._drafts.keys(), after, skip=skip)
                 if isinstance(found, EmptyQueue):
-                    unread = self._sources.unread()
-                    return msgspec.structs.replace(found, reasons=[*found.reasons, unread]) if unread else found
+                    more = [why for why in (self._sources.unread(), self._listing.plan().fault) if why]
+                    return msgspec.structs.replace(found, reasons=[*found.reasons, *more]) if more else found
                 if self.read_only or self._drafts.holds(str(found)):
                     return found
                 try:
                     self._claiming.offer(found)
                 except TakenError as taken:  # someone was faster between the look and the claim
                     lost[found] = ", ".join(map(self._claiming.told, taken.holders)) or str(taken)
+                    self._claiming.look_again()
                 else:
                     return found
 
@@ -289,6 +293,7 @@ class Desk:
         standing = self._sending.step(cancel)
         self.notes = [*left, *self._sending.notes]
         self._listing.refresh()
+        self._listing.note_outlook()
         return standing
 
     def unsent(self) -> int:
@@ -313,29 +318,40 @@ class Desk:
         self._claiming.close()
         self._sending.close()
         self._drafts.close()
+        self._listing.note_outlook()
         self._listing.close()
         self._reader.objects.close()
 
     def _own_claims(self, identity: Identity) -> Claiming:
         lease_s = self.settings.lease_minutes * 60
-        slots = self.settings.graders_per_item
         remote = self._sources.queue.remote
         refs = LocalRefs(self.git) if remote is None else RemoteRefs(self.git, Remote(self.git, remote))
-        claims = Claims(self._reader, refs, self.evaluator, identity, slots=slots, lease_s=lease_s)
+        claims = Claims(self._reader, refs, self.evaluator, identity, slots=self._slots, lease_s=lease_s)
         return Claiming(claims, self.evaluator, lease_s)
+
+    def _slots(self, item: ItemId) -> int:
+        return self._listing.plan().graders(item)
 
     def _places(self, lost: dict[ItemId, str]) -> list[Place]:
         """The rows with their states; `lost` are items whose claims others turned out to have."""
         with self._turn:
-            rows = self._listing.rows()
-            graders = self.settings.graders_per_item
-            held = without_a_slot(rows, self._claiming.others(), graders, self.evaluator)
-            return order.overlaid(
-                self._listing.standing(),
-                drafts=self._drafts.keys(),
-                holders={**held, **lost},
-                skipped=self._skips.left(),
-            )
+            return self._at_this_moment(self._listing.standing(), lost)
+
+    def _at_this_moment(self, standing: Sequence[Place], lost: dict[ItemId, str]) -> list[Place]:
+        rows = (place.row for place in standing)
+        held = without_a_slot(rows, self._claiming.others(), self._listing.plan(), self.evaluator)
+        return order.overlaid(
+            standing, drafts=self._drafts.keys(), holders={**held, **lost}, skipped=self._skips.left()
+        )
+
+    def _first(self, lost: dict[ItemId, str], skip: int) -> ItemId | None:
+        """The item to begin with, where that is known without reading the whole queue: a draft may be anywhere."""
+        outlook = None if self._drafts.keys() else self._listing.outlook()
+        if outlook is None:
+            return None
+        standing = [Place(row=row, state="open") for row in outlook.first]
+        found = order.next_item(self._at_this_moment(standing, lost), (), skip=skip)
+        return found if isinstance(found, ItemId) else None
 
     def _graded(self) -> list[ItemId]:
         rows = self._listing.rows()

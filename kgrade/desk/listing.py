@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import date, datetime, timedelta
+from itertools import islice
+from typing import Final
 
 import msgspec
 
@@ -14,6 +16,10 @@ from kgrade.repository import order
 from kgrade.repository.index import Index
 from kgrade.repository.index_rows import ItemRow
 from kgrade.repository.order import Place
+from kgrade.repository.plan import ASSIGNMENTS, Plan, plan_of
+
+_FIRST: Final = 64
+"""Open items that an outlook holds: where others claimed or I left as many, the whole queue is read."""
 
 
 class Progress(msgspec.Struct, frozen=True, kw_only=True):
@@ -22,6 +28,17 @@ class Progress(msgspec.Struct, frozen=True, kw_only=True):
     graded: int
     total: int
     today: int
+
+
+class Outlook(msgspec.Struct, frozen=True, kw_only=True):
+    """What an evaluator begins with, told without reading the whole queue: `first` are the next open items, in order.
+
+    `progress` is as of the day `on` (ISO 8601), here.
+    """
+
+    on: str
+    progress: Progress
+    first: list[ItemRow]
 
 
 class Listing:
@@ -37,18 +54,20 @@ class Listing:
         self._named: list[ItemRow] = []
         """The rows in the order of names, and in `_turns` the places in it that this evaluator's order goes through."""
         self._turns: list[int] = []
-        self._standing = order.Standing(evaluator, sources.settings.graders_per_item)
+        self._planned: str | None = None
+        self._plan_with(Plan(sources.settings))
         self._progress: tuple[date, Progress] | None = None
+        self._noted: dict[str, str] = {}
+        """The refs as of which the outlook was noted down last."""
 
     def refresh(self) -> bool:
         """Follow the refs; whether any moved since the last call."""
         with self._turn:
-            queue = (self._sources.queue.ref, self._sources.snapshot().commit)
-            others = self._sources.grade_refs()
-            at = {**others, queue[0]: queue[1]}
+            others, at = self._refs()
             if at == self._at:
                 return False
-            self._index.update(queue, others)
+            self._follow_plan()
+            self._index.update((self._sources.queue.ref, at[self._sources.queue.ref]), others)
             self._put_in_order(self._index.rows())
             self._at, self._progress = at, None
             return True
@@ -64,12 +83,39 @@ class Listing:
         with self._turn:
             return self._standing.places(self.rows())
 
+    def outlook(self) -> Outlook | None:
+        """What was noted down when the refs stood as they do; None where they moved, and once all rows are here."""
+        with self._turn:
+            if self._at:
+                return None
+            self._follow_plan()
+            data = self._index.noted(self._note_name, self._refs()[1])
+            try:
+                return msgspec.json.decode(data, type=Outlook) if data else None
+            except msgspec.DecodeError:
+                return None
+
+    def note_outlook(self) -> None:
+        """Keep the outlook for whoever opens this queue next."""
+        with self._turn:
+            if not self._at or self._noted == self._at:
+                return
+            open_ones = (place.row for place in self._standing.places(self._rows) if place.state == "open")
+            first = list(islice(open_ones, _FIRST))
+            outlook = Outlook(on=_today().isoformat(), progress=self.progress(), first=first)
+            self._index.note(self._note_name, self._at, msgspec.json.encode(outlook))
+            self._noted = self._at
+
     def progress(self) -> Progress:
         """How far the evaluator is, as of the last time that the refs were followed: cheap enough for every key."""
         with self._turn:
+            today = _today()
+            outlook = self.outlook()
+            if outlook is not None:
+                same_day = outlook.on == today.isoformat()
+                return outlook.progress if same_day else msgspec.structs.replace(outlook.progress, today=0)
             if not self._at:
                 self.refresh()
-            today = datetime.now().astimezone().date()
             if self._progress is None or self._progress[0] != today:
                 self._progress = (today, self._count(today))
             return self._progress[1]
@@ -79,6 +125,34 @@ class Listing:
         with self._turn:
             self._index.close()
 
+    def plan(self) -> Plan:
+        """What is asked of each item, as of the last time that the refs were followed."""
+        return self._plan
+
+    @property
+    def _note_name(self) -> str:
+        settings = self._sources.settings
+        asked = f"{settings.graders_per_item} {settings.double_grade_percent}"
+        return f"outlook {self._evaluator} {settings.order} {asked}"
+
+    def _refs(self) -> tuple[dict[str, str], dict[str, str]]:
+        """The refs beside the queue's own that hold grades, and all of them, as they stand."""
+        others = self._sources.grade_refs()
+        return others, {**others, self._sources.queue.ref: self._sources.snapshot().commit}
+
+    def _follow_plan(self) -> None:
+        snapshot = self._sources.snapshot()
+        entry = snapshot.entry(ASSIGNMENTS)
+        oid = entry.oid if entry else None
+        if oid != self._planned:
+            self._plan_with(plan_of(snapshot, self._sources.settings))
+            self._planned = oid
+
+    def _plan_with(self, plan: Plan) -> None:
+        self._plan = plan
+        self._standing = order.Standing(self._evaluator, plan)
+        self._named = []  # the order follows the plan
+
     def _put_in_order(self, named: list[ItemRow]) -> None:
         """Take over the rows; only ids and times decide the order, and a saved grade changes neither."""
         same = len(named) == len(self._named) and all(
@@ -86,7 +160,8 @@ class Listing:
             for new, old in zip(named, self._named, strict=True)
         )
         if not same:
-            ordered = order.in_order(named, order=self._sources.settings.order, evaluator=self._evaluator)
+            settings = self._sources.settings
+            ordered = order.in_order(named, order=settings.order, evaluator=self._evaluator, plan=self._plan)
             places = {row.id: number for number, row in enumerate(named)}
             self._turns = [places[row.id] for row in ordered]
         self._named = named
@@ -98,16 +173,16 @@ class Listing:
         near = {(today + timedelta(days=days)).isoformat() for days in (-1, 0, 1)}
         return Progress(
             graded=sum(place.state == "graded" for place in found),
-            total=sum(place.state not in ("faulty", "finished") for place in found),
+            total=sum(place.state not in ("faulty", "finished", "retired", "assigned") for place in found),
             # A day begins at most a day earlier or later elsewhere: all other times need no closer look.
             today=sum(grade.saved[:10] in near and _local_day(grade.saved) == today for grade in mine),
         )
 
 
 def without_a_slot(
-    rows: list[ItemRow], claims: Mapping[ItemId, Mapping[str, str]], graders: int, evaluator: str
+    rows: Iterable[ItemRow], claims: Mapping[ItemId, Mapping[str, str]], plan: Plan, evaluator: str
 ) -> dict[ItemId, str]:
-    """The items on which `graders` others are or have been at work, with who, in words.
+    """The items on which as many others as the plan asks for are or have been at work, with who, in words.
 
     `claims` says for each item what each evaluator's claim amounts to. Whoever graded without a claim counts too.
     """
@@ -120,9 +195,13 @@ def without_a_slot(
         held = {name: words for name, words in claims[row.id].items() if name != evaluator}
         if held and evaluator not in claims[row.id]:
             graded = {grade.evaluator for grade in row.grades if grade.fault is None}
-            if len(graded | held.keys()) >= graders:
+            if len(graded | held.keys()) >= plan.graders(row.id):
                 taken[row.id] = ", ".join(held.values())
     return taken
+
+
+def _today() -> date:
+    return datetime.now().astimezone().date()
 
 
 def _local_day(saved: str) -> date | None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from typing import Any, Literal
 
@@ -12,6 +12,7 @@ from kgrade.desk.claiming import Claiming, Hold
 from kgrade.desk.item import Item
 from kgrade.desk.people import DeskError, Incomplete
 from kgrade.desk.sheet import Edit, Edits, Field, Sheet, told
+from kgrade.desk.suggestions import suggested_after
 from kgrade.records import scoring
 from kgrade.records.grade import About, Grade, Score, SheetRef, Times
 from kgrade.repository.drafts import Journal
@@ -120,6 +121,12 @@ class Sitting:
         """Why nothing can be scored here, in one sentence; None when it can."""
         return self._place.note if isinstance(self._place, ReadOnly) else None
 
+    @property
+    def suggestions(self) -> Mapping[str, str]:
+        """The gates that evidence suggests, as the findings that were judged leave them, each with its sentence."""
+        fresh = {target: file.evidence for target, file in self.item.evidence.items() if not file.stale}
+        return suggested_after(self.item.suggestions, self.item.rubric, fresh, self.sheet.findings)
+
     def resume(self, events: list[dict[str, Any]]) -> None:
         """Take up the draft whose journal holds `events`."""
         if events:
@@ -199,7 +206,7 @@ class Sitting:
 
     def result(self) -> scoring.Result:
         """Points, total, gates that fired and what is missing."""
-        suggested = frozenset(self.item.suggestions)
+        suggested = frozenset(self.suggestions)
         return scoring.score(self.item.rubric, self.sheet.scores, self.sheet.gates, self.sheet.verdict, suggested)
 
     def grade(self, evaluator: str, *, anyway: bool = False) -> Grade:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-from kgrade.records.evidence import CaseCheck, Evidence, Finding
+from kgrade.records.evidence import CaseCheck, Evidence, Finding, Severity
+from kgrade.records.grade import FindingAnswer
 from kgrade.records.rubric import Rubric
 from kgrade.records.task import Task
 
@@ -12,6 +13,9 @@ from kgrade.records.task import Task
 TAMPERING = ("T5", "T6", "T7", "T8", "T10", "E3")
 SUBSTITUTION = ("B1", "B2", "B3", "B4", "B5", "B6", "S10")
 RACE_KINDS = ("race", "out-of-bounds", "nondeterminism")
+
+Accept = Callable[[Finding, Severity], bool]
+"""Whether a finding that weighs so much suggests a gate."""
 
 
 def suggested_gates(
@@ -33,6 +37,42 @@ def suggested_gates(
         if why:
             found[gate.id] = why
     return found
+
+
+def suggested_after(
+    suggested: Mapping[str, str],
+    rubric: Rubric,
+    evidence: Mapping[str, Evidence],
+    answers: Mapping[str, FindingAnswer],
+) -> Mapping[str, str]:
+    """Return `suggested` as it stands once a person has judged findings (`answers`, by their keys).
+
+    A false alarm, or what the task allows, suggests no gate; a confirmed finding suggests its gate whatever its
+    severity. `evidence` is the fresh evidence by target.
+    """
+    if not answers:
+        return suggested
+    found = dict(suggested)
+    for gate in rubric.gates:
+        accept = _OF_FINDINGS.get(gate.suggests or "")
+        if accept is None:
+            continue
+        probe = _finding(_judged(accept, answers))
+        why = next((text for each in evidence.values() if (text := probe(each))), None)
+        found.pop(gate.id, None)
+        if why:
+            found[gate.id] = why
+    return found
+
+
+def _judged(accept: Accept, answers: Mapping[str, FindingAnswer]) -> Accept:
+    def accepted(finding: Finding, severity: Severity) -> bool:
+        answer = answers.get(finding.key)
+        if answer is None:
+            return accept(finding, severity)
+        return answer.disposition == "confirmed" and accept(finding, "tell")
+
+    return accepted
 
 
 def _build_failed(evidence: Evidence) -> str | None:
@@ -65,9 +105,10 @@ def _is_race(case: CaseCheck) -> bool:
     return case.failure is not None and any(kind in case.failure.kind for kind in RACE_KINDS)
 
 
-def _finding(accept: Callable[[Finding], bool]) -> Callable[[Evidence], str | None]:
+def _finding(accept: Accept) -> Callable[[Evidence], str | None]:
     def probe(evidence: Evidence) -> str | None:
-        finding = next((each for each in evidence.stages.integrity.findings if accept(each)), None)
+        found = evidence.stages.integrity.findings
+        finding = next((each for each in found if accept(each, each.severity)), None)
         if finding is None:
             return None
         return f"{finding.rule} {finding.name} at {finding.path}:{finding.line}: {finding.why}"
@@ -111,13 +152,16 @@ def _reference_wrong(evidence: Evidence) -> str | None:
     return f"{broken.case.name}: {broken.reason}" if broken else None
 
 
+_OF_FINDINGS: dict[str, Accept] = {
+    "integrity.tell": lambda each, severity: severity == "tell" and each.rule not in TAMPERING + SUBSTITUTION,
+    "integrity.tampering": lambda each, severity: severity != "note" and each.rule in TAMPERING,
+    "integrity.substitution": lambda each, severity: severity != "note" and each.rule in SUBSTITUTION,
+}
 _PROBES: dict[str, Callable[[Evidence], str | None]] = {
     "build.failed": _build_failed,
     "check.failed": _check_failed,
     "check.race": _race,
-    "integrity.tell": _finding(lambda each: each.severity == "tell" and each.rule not in TAMPERING + SUBSTITUTION),
-    "integrity.tampering": _finding(lambda each: each.severity != "note" and each.rule in TAMPERING),
-    "integrity.substitution": _finding(lambda each: each.severity != "note" and each.rule in SUBSTITUTION),
+    **{name: _finding(accept) for name, accept in _OF_FINDINGS.items()},
     "time.flagged": _flagged,
     "task.passes-zeros": _passes_zeros,
     "task.reference-wrong": _reference_wrong,

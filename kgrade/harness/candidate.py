@@ -9,13 +9,15 @@ from kgrade.harness.ahead import Ahead
 from kgrade.harness.build.targets import architecture
 from kgrade.harness.check import CANDIDATE, PREPARE, Checking, candidate_call
 from kgrade.harness.dynamic import examine, unexamined
-from kgrade.harness.losses import failure
+from kgrade.harness.extensions import Emulation, NotHere, emulation
+from kgrade.harness.losses import ADVICE, failure
 from kgrade.harness.measure import Measuring
 from kgrade.harness.methods import INTERPRETED, Method, ahead_method, candidate_method, why_not_run
 from kgrade.harness.oracle import Oracle
 from kgrade.harness.run import Run
 from kgrade.harness.standby import Standby
 from kgrade.harness.traced import Traced
+from kgrade.harness.watching import ANOTHER_ORDER
 from kgrade.harness.workers import Entry, Lost
 from kgrade.records.evidence import Build, BuildTarget, Check, Failure, Integrity, StageStatus, Timing
 
@@ -58,13 +60,17 @@ class Candidate:
         self.workers: Standby | None = None
         self.failure: Failure | None = None
         self.seconds = 0.0
+        self.emulation: Emulation | None = None
         self._import()
 
     @classmethod
     def of(cls, run: Run) -> Candidate | None:
         """Return the candidate, imported; None when submissions of this task are not called as Python functions."""
-        method = candidate_method(run.source.task)
-        return cls(run, method) if method is not None and run.source.task.interface != "cuda" else None
+        task = run.source.task
+        method = candidate_method(task)
+        if method is None or task.interface == "cuda" or (task.language == "cuda" and run.target != INTERPRETED):
+            return None
+        return cls(run, method)
 
     def _import(self) -> None:
         assert self.run.source.solution is not None
@@ -79,12 +85,24 @@ class Candidate:
             self.failure = Failure(kind="form", line=str(error), fault="submission", advice=advice)
             return
         facts = self.arch.facts if self.arch and self.ahead else None
-        self.workers = self.run.workers("item", self.method, functions, device=facts)
+        try:
+            self.emulation = emulation(self.run) if self._loads_extensions else None
+        except NotHere as error:
+            self.failure = Failure(kind="environment", line=str(error), fault="environment", advice=ADVICE["unable"])
+            return
+        if self.emulation is not None:
+            self.method = self.emulation.described(self.method)
+        self.workers = self.run.workers("item", self.method, functions, device=facts, emulation=self.emulation)
         try:
             self.workers.get()
             self.seconds = self.workers.import_seconds
         except Lost as lost:
             self.failure = failure(lost)
+
+    @property
+    def _loads_extensions(self) -> bool:
+        """Whether CUDA sources that it loads can run here: where tensors are PyTorch's, and on the CPU."""
+        return self.run.target == INTERPRETED and self.method.framework == "torch"
 
     def build(self) -> Build:
         """Return the build stage: compiled ahead of time where that can be done, else built when it can be imported."""
@@ -113,7 +131,9 @@ class Candidate:
         if reason is not None or self.workers is None:
             return Check(status="not-run", reason=reason)
         call = candidate_call(self.task, self.workers)
-        return Checking(self.task, oracle, call, self.method.text, self.method.unseen).run(self.run.watch)
+        other = candidate_call(self.task, self.workers, ANOTHER_ORDER) if self.emulation else None
+        checking = Checking(self.task, oracle, call, self.method.text, self.method.unseen, in_another_order=other)
+        return checking.run(self.run.watch)
 
     def time(self, oracle: Oracle) -> Timing:
         """Return the time stage."""
@@ -124,10 +144,14 @@ class Candidate:
 
     def integrity(self, oracle: Oracle, found: Integrity, checked: StageStatus | None) -> Integrity:
         """Return the integrity stage: `found`, which was read from the source, with what the tests show."""
-        reason = why_not_run(self.task, self.run.target) or self._not_imported() or self._not_examined()
+        reason = self.why_not_examined()
         if reason is not None or self.workers is None:
             return unexamined(found, reason or "it has no worker")
         return examine(self.run, found, oracle, self.workers, self.method.framework, checked)
+
+    def why_not_examined(self) -> str | None:
+        """Say why the tests that settle findings cannot run it here; None when they can."""
+        return why_not_run(self.task, self.run.target) or self._not_imported() or self._not_examined()
 
     def _not_examined(self) -> str | None:
         """Say why the tests that run a submission do not understand this task; None where they do."""

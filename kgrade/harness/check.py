@@ -88,7 +88,7 @@ class Checking:
         except Lost as lost:
             return CaseCheck(
                 case=case,
-                status="not-run" if lost.kind == "given up" else "failed",
+                status="not-run" if lost.kind in ("given up", "unable") else "failed",
                 required=required,
                 reason=lost.reason,
                 seed=seed,
@@ -165,13 +165,16 @@ class Checking:
         return None
 
 
-def candidate_call(task: Task, workers: Standby) -> Call:
-    """Return what calls the submission once, with a fresh worker where the last one died."""
+def candidate_call(task: Task, workers: Standby, order: int = 0) -> Call:
+    """Return what calls the submission once, with a fresh worker where the last one died.
 
-    return _call(CANDIDATE, task, workers)
+    Threads of emulated extensions run in an order of their own where `order` is not 0.
+    """
+
+    return _call(CANDIDATE, task, workers, order)
 
 
-def _call(function: str, task: Task, workers: Standby) -> Call:
+def _call(function: str, task: Task, workers: Standby, order: int = 0) -> Call:
     def call(case: Case, arguments: Sequence[Argument], seed: int) -> Returned:
         gradients = task.backward
         return workers.get().call(
@@ -181,6 +184,7 @@ def _call(function: str, task: Task, workers: Standby) -> Call:
             task.limits.run_s,
             gradients=gradients,
             upstream=upstream_gradients(task, case, seed) if gradients else [],
+            order=order,
         )
 
     return call

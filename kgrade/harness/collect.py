@@ -26,6 +26,7 @@ from kgrade.harness.oracle import Oracle
 from kgrade.harness.progress import OnProgress, Watch
 from kgrade.harness.run import ItemSource, Machine, Run
 from kgrade.harness.start import build_start
+from kgrade.harness.timing.ceilings import kept
 from kgrade.records.evidence import (
     Build,
     Check,
@@ -67,13 +68,15 @@ def collect(
         for name in ("sanitize", "profile"):
             if name in stages:
                 found = msgspec.structs.replace(found, **{name: Stage(status="not-run", reason=NOT_BUILT)})
+        around = environment(run.machine.wall, run.versions, interpreter=target == INTERPRETED)
+        found = with_ceilings(found, around.hardware)
         evidence = Evidence(
             item=source.item,
             target=target,
             collected=datetime.now(UTC).isoformat(timespec="seconds").replace("+00:00", "Z"),
             inputs=Inputs(task_tree=source.task_tree, solution_tree=source.solution_tree),
             tool=Tool(version=kgrade.__version__),
-            environment=environment(run.machine.wall, run.versions, interpreter=target == INTERPRETED),
+            environment=around,
             stages=_with_logs(found, run),
         )
         return evidence, run.logs
@@ -173,6 +176,14 @@ def _compiled(run: Run, wanted: Collection[str]) -> Stages:
     if "time" in wanted:
         found["time"] = Timing(status="not-run", reason=reason)
     return Stages(**found)  # type: ignore[arg-type]
+
+
+def with_ceilings(stages: Stages, hardware: str) -> Stages:
+    """Put what was measured of `hardware` beside times that were taken on it; an interpreter's times have no roof."""
+    timing = stages.time
+    if not timing.indicative or not timing.cases:
+        return stages
+    return msgspec.structs.replace(stages, time=msgspec.structs.replace(timing, ceilings=kept(hardware)))
 
 
 def _with_logs(stages: Stages, run: Run) -> Stages:

@@ -7,28 +7,21 @@ from pathlib import Path
 
 import msgspec
 
-from kgrade.harness.build.targets import Architecture, architecture
+from kgrade.harness.build.targets import Architecture
 from kgrade.harness.check import CANDIDATE, Checking
 from kgrade.harness.compiled import Behind
 from kgrade.harness.dynamic import unexamined
 from kgrade.harness.emulator import CannotRun, translate
 from kgrade.harness.emulator.compiler import NO_COMPILER, Compiled, Compiler, find_compiler, runtime_cache
+from kgrade.harness.launch_bounds import launch_bounds
 from kgrade.harness.methods import INTERPRETED, Method
 from kgrade.harness.oracle import Oracle
 from kgrade.harness.run import Run, write
 from kgrade.harness.standby import Standby
-from kgrade.harness.watching import Launching, Watching
+from kgrade.harness.watching import ANOTHER_ORDER, REGISTERS, UNSEEN, Launching, Watching, emulated_target
 from kgrade.records.evidence import Build, BuildTarget, Check, Integrity, StageStatus, Timing
 
 OBJECTS = "emulated"
-TARGET = "sm_90"  # what is emulated where a task names no CUDA target
-ANOTHER_ORDER = 1
-UNSEEN = (
-    "the order that a device would choose: blocks and threads ran in order, and once in a random order",
-    "weakly ordered memory: what one thread writes, every other sees at once",
-    "how tensor cores round inside a product, and the last bits of approximate instructions",
-    "registers, and launches that fail for want of them",
-)
 NO_TIMING = "CPU emulation yields no timing"
 
 
@@ -45,6 +38,11 @@ class EmulatedCandidate:
         self.made: Compiled | None = None
         self.method = Method("numpy", None, f"CPU emulation of {arch.name}", UNSEEN)
         self._compile()
+        bounds = launch_bounds(run, arch) if self.workers is not None else None
+        if bounds is not None:
+            unseen = tuple(what for what in UNSEEN if what != REGISTERS)
+            self.method = replace(self.method, text=f"{self.method.text}, registers from ptxas", unseen=unseen)
+            self.launching = Launching(self.task, arch, bounds)
 
     @classmethod
     def of(cls, run: Run) -> EmulatedCandidate | None:
@@ -52,8 +50,7 @@ class EmulatedCandidate:
         task = run.source.task
         if run.target != INTERPRETED or task.language != "cuda" or task.interface != "cuda" or task.devices > 1:
             return None
-        known = [found for name in (*task.targets, TARGET) if (found := architecture(name)) is not None]
-        return cls(run, next(found for found in known if found.vendor == "cuda"))
+        return cls(run, emulated_target(task))
 
     def build(self) -> Build:
         """Return the build stage: the translation compiles, or why not. Whose fault it is, nvcc says, not this."""
@@ -70,7 +67,9 @@ class EmulatedCandidate:
         if self.workers is None:
             return Check(status="not-run", reason=self.reason or "it was not compiled")
         calls = [self.launching.call(self.workers, order) for order in (0, ANOTHER_ORDER)]
-        checking = Checking(self.task, oracle, calls[0], self.method.text, UNSEEN, in_another_order=calls[1])
+        checking = Checking(
+            self.task, oracle, calls[0], self.method.text, self.method.unseen, in_another_order=calls[1]
+        )
         return self._watched(_untimed(checking.run(self.run.watch)))
 
     def time(self, oracle: Oracle) -> Timing:
@@ -123,8 +122,7 @@ class EmulatedCandidate:
         capability = int(self.arch.name.removeprefix("sm_"))
         made = self.compiler.compile(source, out, checks, arch=capability, includes=includes)
         out.chmod(0o755)
-        short = made.log.replace(f"{self.run.folder}/", "").replace(str(self.compiler.prepare(checks)), "runtime")
-        return replace(made, log=short)
+        return replace(made, log=made.log.replace(f"{self.run.folder}/", ""))
 
     def _workers(self, library: Path) -> Standby:
         return self.run.workers(OBJECTS, self.method, {CANDIDATE: (library.name, self.task.entry.rpartition(":")[2])})

@@ -8,6 +8,7 @@ from kgrade.records.evidence import Failure, Fault
 
 ADVICE = {
     "environment": "kgrade doctor shows which frameworks this Python has; targets.<name>.python names another.",
+    "unable": "Compile it with nvcc to see whose fault this is; checking it takes a GPU.",
     "timeout": "Look for a loop that does not end, or whose trip count grows with the data; interpreters are slow too.",
     "memory": "Look for a buffer larger than the outputs need; the task's limits.memory_gb is the bound.",
     "processes": "Look for code that starts processes without end; a kernel needs none.",
@@ -25,6 +26,6 @@ def failure(lost: Lost, fault: Fault = "submission") -> Failure:
         known = failures.classify(lost.text)
         if known is not None:
             return known
-    if lost.kind == "environment":
+    if lost.kind in ("environment", "unable"):
         fault = "environment"
     return Failure(kind=lost.kind, line=lost.reason, fault=fault, advice=ADVICE[lost.kind])

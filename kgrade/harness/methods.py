@@ -53,6 +53,8 @@ TORCH = Method("torch", "torch", "PyTorch on the CPU, cuda devices replaced", ("
 
 def candidate_method(task: Task) -> Method | None:
     """Return how the submissions of `task` are imported and interpreted, or None when nothing here can run them."""
+    if task.language == "cuda" and task.interface not in ("cuda", "flashinfer"):
+        return TORCH  # CUDA sources in Python, which loads them as extensions
     return {"triton": TRITON, "pallas": PALLAS, "python": TORCH}.get(task.language)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
@@ -16,6 +16,9 @@ from kgrade.harness.standby import Standby
 from kgrade.harness.watchdog import Limits
 from kgrade.harness.workers import Entry, Worker
 from kgrade.records.task import Task
+
+if TYPE_CHECKING:
+    from kgrade.harness.extensions import Emulation
 
 
 class Workload(msgspec.Struct, frozen=True):
@@ -100,10 +103,12 @@ class Run:
         *,
         precise: bool = False,
         device: dict[str, Any] | None = None,
+        emulation: Emulation | None = None,
     ) -> Standby:
         """Return a worker on standby that serves `functions` of `folder`, which is `task` or `item`.
 
-        With `device` it records kernels and compiles them for what these facts describe.
+        With `device` it records kernels and compiles them for what these facts describe; with `emulation` it makes
+        CUDA extensions for the CPU.
         """
         task = self.source.task
         calls = 2 + len(task.check_cases()) + len(task.benchmark_cases())
@@ -120,6 +125,8 @@ class Run:
             precise,
             watched=folder == "item" and device is None,
             device=device,
+            extensions=emulation.told if emulation else None,
+            binds=emulation.binds if emulation else (),
             cancelled=self.watch.cancel.is_set,
         )
         return Standby(recipe, functions, task.limits.build_s)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from kgrade.harness.build.runner import Runner
-from kgrade.harness.build.targets import Architecture
+from kgrade.harness.build.targets import Architecture, architecture
 from kgrade.harness.check import CANDIDATE, Call
 from kgrade.harness.drawing import draw_arguments, rooms
 from kgrade.harness.emulator.findings import Finding, Unreadable, read_findings
@@ -26,16 +26,42 @@ MULTIPROCESSORS = {
     "sm_75": 40, "sm_80": 108, "sm_86": 72, "sm_87": 16, "sm_89": 142, "sm_90": 132,
     "sm_100": 148, "sm_103": 148, "sm_110": 20, "sm_120": 170, "sm_121": 48,
 }  # fmt: skip
+TARGET = "sm_90"  # what is emulated where a task names no CUDA target
+REGISTERS = "registers, and launches that fail for want of them"
+UNSEEN = (
+    "the order that a device would choose: blocks and threads ran in order, and once in a random order",
+    "weakly ordered memory: what one thread writes, every other sees at once",
+    "how tensor cores round inside a product, and the last bits of approximate instructions",
+    REGISTERS,
+)
+ANOTHER_ORDER = 1
 WATCHED_S = 60.0
 MOST = 40
 
 
+def emulated_target(task: Task) -> Architecture:
+    """Return the architecture that is emulated for `task`: the first of its CUDA targets."""
+    known = [found for name in (*task.targets, TARGET) if (found := architecture(name)) is not None]
+    return next(found for found in known if found.vendor == "cuda")
+
+
+def launch_limits(arch: Architecture) -> list[int]:
+    """Return what `cuda_emulated.Emulated.target` takes."""
+    limits = arch.limits
+    assert limits is not None
+    capability = int(arch.name.removeprefix("sm_"))
+    return [
+        capability, MULTIPROCESSORS[arch.name], limits.shared_per_block, limits.shared, limits.threads, limits.blocks
+    ]  # fmt: skip
+
+
 @dataclass(frozen=True)
 class Launching:
-    """How the launcher of `task` is called in emulation of `arch`."""
+    """How the launcher of `task` is called in emulation of `arch`; `bounds` is what `launch_bounds` returned."""
 
     task: Task
     arch: Architecture
+    bounds: Mapping[str, int] = field(default_factory=dict)
 
     def call(self, workers: Standby, order: int) -> Call:
         """Return what calls the launcher once; `order` 0 runs blocks and threads in order, others at random."""
@@ -59,8 +85,7 @@ class Launching:
 
     def told(self, case: Case, order: int) -> dict[str, Any]:
         """Return what the worker is told beside the inputs (see `worker.interfaces.cuda_emulated`)."""
-        task, limits = self.task, self.arch.limits
-        assert limits is not None
+        task = self.task
         return {
             "outputs": [
                 [name, task.dtype(spec, case), list(task.output_shape(name, case))]
@@ -69,11 +94,9 @@ class Launching:
             "symbols": [case.symbols[name] for name in self._symbols],
             "scalars": {name: task.dtype(spec, case) for name, spec in task.inputs.items() if spec.scalar},
             "seed": order,
-            "target": [
-                int(self.arch.name.removeprefix("sm_")), MULTIPROCESSORS[self.arch.name],
-                limits.shared_per_block, limits.shared, limits.threads, limits.blocks,
-            ],
-        }  # fmt: skip
+            "target": launch_limits(self.arch),
+            "bounds": dict(self.bounds),
+        }
 
 
 @dataclass

@@ -29,6 +29,7 @@ Entry = tuple[str, str] | tuple[str, str, str]  # file, attribute and, unless it
 PACKAGE = Path(__file__).parent / "worker"
 INSIDE = Path("/kgrade")
 ALIGNMENT = 256
+UNABLE = "worker.extensions.CannotEmulate"  # claimed by the worker: it can only lead to a check that is not run
 START_S = 60.0
 GOODBYE_S = 10.0
 DYING_S = 2.0
@@ -94,6 +95,7 @@ class Worker:
 
     One that is `watched` can be asked for `watch` and `left`, which tell what differs from before its last `load`.
     With `device`, the facts of one that is not here, kernels are not run: they are recorded and compiled for it.
+    With `extensions`, it makes CUDA extensions of PyTorch (see `harness/extensions.py`), for which it sees `binds` too.
     """
 
     wall: Wall
@@ -105,6 +107,8 @@ class Worker:
     precise: bool = False
     watched: bool = False
     device: dict[str, Any] | None = None
+    extensions: dict[str, Any] | None = None
+    binds: tuple[Bind, ...] = ()
     versions: dict[str, str] = field(default_factory=dict)
     cancelled: Callable[[], bool] = lambda: False
     _channel: Channel | None = None
@@ -128,13 +132,16 @@ class Worker:
             self.precise,
             self.watched,
             self.device,
+            self.extensions,
+            self.binds,
             cancelled=self.cancelled,
         )
 
     def start(self) -> None:
         """Start the process and prepare its framework; raise `Lost` when that fails."""
         where = INSIDE if self.wall.moves_paths else PACKAGE.parent
-        binds = [Bind(folder, folder) for folder in self.interpreter.folders]
+        folders = [Bind(folder, folder) for folder in self.interpreter.folders]
+        binds = list(dict.fromkeys([*folders, *self.binds]))
         binds += [Bind(PACKAGE, INSIDE / "worker"), Bind(self.folder, INSIDE / "queue")]
         if self.device is not None and CPU_LIST.exists():
             binds.append(Bind(CPU_LIST, CPU_LIST))  # libtpu counts the processors there, and aborts where it cannot
@@ -160,6 +167,7 @@ class Worker:
                 interpreter=self.stand_in,
                 precise=self.precise,
                 device=self.device,
+                extensions=self.extensions,
                 path=path,
             )
         except Lost as lost:
@@ -190,11 +198,13 @@ class Worker:
         gradients: Sequence[str] = (),
         upstream: Sequence[Argument] = (),
         launch: Mapping[str, Any] | None = None,
+        order: int = 0,
     ) -> Returned:
         """Call `function` once. `outputs` maps each output to the most bytes that it can have.
 
         With `gradients`, the last outputs are those of the inputs it names, for `upstream` gradients of the first.
-        `launch` is what a native launcher is told beside its inputs (see `worker.interfaces.cuda_emulated`).
+        `launch` is what a native launcher is told beside its inputs (see `worker.interfaces.cuda_emulated`). `order`
+        is that in which the threads of emulated extensions run.
         """
         sent, specs, upstream_specs = _packed(arguments, upstream)
         answer, arrays = self._with_outputs(
@@ -208,6 +218,7 @@ class Worker:
             gradients=list(gradients),
             upstream=upstream_specs,
             **({"launch": launch} if launch is not None else {}),
+            **({"order": order} if order else {}),
         )
         touched = answer.get("touched")
         named = touched if isinstance(touched, list) else []
@@ -404,7 +415,8 @@ class Worker:
             text = _text(failed.get("traceback", message))
             first = message.strip().splitlines()[0] if message.strip() else "no message"
             reason = f"{_text(failed.get('type', 'error')).removeprefix('builtins.')}: {first}"
-            raise Lost("exception", reason[:500], text, alive=True)
+            kind = "unable" if failed.get("type") == UNABLE else "exception"
+            raise Lost(kind, reason[:500], text, alive=True)
         return answer
 
     def _said(self) -> str:

@@ -368,6 +368,22 @@ class CaseTiming(Part, frozen=True, kw_only=True):
     bytes: float | None = None
 
 
+class Ceilings(Record, frozen=True, kw_only=True):
+    """What a device was measured to reach: they draw the roofline, and nothing is judged by them.
+
+    `flops_per_s` is by kind of arithmetic (a dtype, or `tfloat32`); `refused` says why a kind is missing.
+    """
+
+    schema: Literal["kgrade/ceilings@1"] = "kgrade/ceilings@1"
+
+    device: str
+    measured: str
+    method: str
+    copy_bytes_per_s: float
+    flops_per_s: dict[str, float] = {}
+    refused: dict[str, str] = {}
+
+
 class Timing(Part, frozen=True, kw_only=True):
     """The time stage. `indicative` is False on an interpreter, and such numbers are never scored."""
 
@@ -378,6 +394,7 @@ class Timing(Part, frozen=True, kw_only=True):
     indicative: bool = True
     cases: list[CaseTiming] = []
     notes: list[str] = []
+    ceilings: Ceilings | None = None
 
 
 class Finding(Part, frozen=True, kw_only=True):

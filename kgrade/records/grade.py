@@ -77,11 +77,15 @@ class ProbeCase(Part, frozen=True, kw_only=True):
 
 
 class Probe(Part, frozen=True, kw_only=True):
-    """What a case of the evaluator's own showed."""
+    """What a case of the evaluator's own showed, or the tests that settle the finding with the key `finding`.
+
+    Of such tests `failed` says that the sign was seen.
+    """
 
     case: ProbeCase
     result: CaseStatus
     summary: str
+    finding: str = ""
 
 
 class Times(Part, frozen=True, kw_only=True):

@@ -7,9 +7,11 @@ import fcntl
 import random
 import time
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from typing import Literal
 
+import msgspec
+
+from kgrade.records.neutral import neutral
 from kgrade.repository.checkout import (
     IndexPlan,
     InTheWayError,
@@ -34,7 +36,7 @@ from kgrade.repository.refs import (
     read_ref,
     read_refs,
 )
-from kgrade.repository.runner import Git, GitError, printable
+from kgrade.repository.runner import Git, GitError
 from kgrade.repository.tree import Snapshot, TreeReader
 
 OUTBOX = "refs/kgrade/outbox/"
@@ -43,8 +45,7 @@ TRIES = 10
 PAUSE_S = 0.05
 
 
-@dataclass(frozen=True, slots=True)
-class Saved:
+class Saved(msgspec.Struct, frozen=True):
     """A commit that is safe in the repository.
 
     `ref` holds it: the branch itself, or the outbox ref from which the branch follows. `notes` are
@@ -57,16 +58,14 @@ class Saved:
     notes: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Outbox:
+class Outbox(msgspec.Struct, frozen=True):
     """The commits that wait: those of `tip` that `base` lacks. `base` is None on a branch without commits."""
 
     tip: str
     base: str | None
 
 
-@dataclass(frozen=True, slots=True)
-class Settled:
+class Settled(msgspec.Struct, frozen=True):
     """How the branch followed its outbox; `pending` says in one sentence why it has not, or is empty."""
 
     pending: str = ""
@@ -83,7 +82,7 @@ class Branch:
 
     def __init__(self, reader: TreeReader, ref: str, *, remote: str | None = None) -> None:
         if not ref.startswith("refs/heads/") or not may_be_ref(ref):
-            raise GitError(f"{printable(ref)!r} is not a branch; expected a name like refs/heads/main")
+            raise GitError(f"{neutral(ref)!r} is not a branch; expected a name like refs/heads/main")
         self.reader = reader
         self.git: Git = reader.git
         self.ref = ref
@@ -197,7 +196,7 @@ class Branch:
             if self.tip() != old:
                 raise RefMovedError(f"{self.ref} was moved by another process")
             if folder := rebased_in(self.git, self.ref):
-                raise InTheWayError(f"{self.short} is being rebased in {printable(str(folder))}; finish or abort that")
+                raise InTheWayError(f"{self.short} is being rebased in {neutral(str(folder))}; finish or abort that")
             moves = moves_between(self.reader, old, new)
             plans = [(checkout, plan_index(checkout, moves)) for checkout in checkouts_of(self.git, self.ref)]
             # Files, index, ref: wherever this is cut short, what is ahead of the branch is the new version, and no

@@ -8,17 +8,20 @@ from typing import Protocol, TypeVar
 
 from kgrade.records import codec, scoring
 from kgrade.records.adjudication import Adjudication
+from kgrade.records.assignments import Assignments
 from kgrade.records.base import Record
 from kgrade.records.comparison import Comparison
 from kgrade.records.evidence import Evidence
 from kgrade.records.faults import BadRecord, Fault
 from kgrade.records.grade import Grade
+from kgrade.records.neutral import neutral
 from kgrade.records.rubric import Rubric, sheet_sha256
 from kgrade.records.settings import Settings
 from kgrade.records.slugs import ItemId, is_slug
 from kgrade.records.submission import Submission
 from kgrade.records.task import Task
-from kgrade.repository.runner import GitError, printable
+from kgrade.repository.plan import ASSIGNMENTS
+from kgrade.repository.runner import GitError
 from kgrade.repository.tree import Entry, TreeError, split_path
 
 R = TypeVar("R", bound=Record)
@@ -76,7 +79,7 @@ class _Check:
         """Names that cannot be used, links, and files that are not text, wherever they stand."""
         for top in ("queue", "rubrics"):
             for path, entry in self.files.walk(top):
-                shown = printable(path)
+                shown = neutral(path)
                 if entry.fault:
                     yield Fault(path=shown, found=entry.fault, expected="a plain name", advice="rename it")
                 elif entry.kind == "symlink":
@@ -93,7 +96,7 @@ class _Check:
         where = "inside" if inside else "out of the item"
         advice = "put a copy of the file there: links are never followed"
         yield Fault(
-            path=printable(path), found=f"a symlink that leads {where}, to {target}", expected="a file", advice=advice
+            path=neutral(path), found=f"a symlink that leads {where}, to {target}", expected="a file", advice=advice
         )
 
     def _text(self, path: str) -> Iterator[Fault]:
@@ -117,6 +120,12 @@ class _Check:
         if self.files.entry("kgrade.yaml") is not None:
             _, faults = self._record(Settings, "kgrade.yaml")
             yield from faults
+        if self.files.entry(ASSIGNMENTS) is not None:
+            assignments, faults = self._record(Assignments, ASSIGNMENTS)
+            yield from faults
+            for key in assignments.items if assignments else ():
+                if self.files.entry(ItemId.parse(key).folder) is None:
+                    yield Fault(path=ASSIGNMENTS, where=f"items.{key}", found=key, expected="an item of this queue")
 
     def _rubrics(self) -> Iterator[Fault]:
         for entry in self.files.list("rubrics"):
@@ -125,7 +134,7 @@ class _Check:
                 continue
             name = entry.name.removesuffix(".yaml")
             if not entry.name.endswith(".yaml") or not is_slug(name):
-                yield Fault(path=printable(path), found="this name", expected="NAME.yaml with NAME of a-z, 0-9 and -")
+                yield Fault(path=neutral(path), found="this name", expected="NAME.yaml with NAME of a-z, 0-9 and -")
                 continue
             rubric, faults = self._record(Rubric, path)
             yield from faults
@@ -135,7 +144,7 @@ class _Check:
     def _task(self, name: str) -> Iterator[Fault]:
         folder = f"queue/{name}"
         if not is_slug(name):
-            yield Fault(path=printable(folder), found="this name", expected=f"a task's name of {SLUG_RULE}")
+            yield Fault(path=neutral(folder), found="this name", expected=f"a task's name of {SLUG_RULE}")
             return
         task, faults = self._record(Task, f"{folder}/task.yaml")
         yield from faults
@@ -176,7 +185,7 @@ class _Check:
 
     def _submission(self, task: str, name: str, names: Sequence[str], asked: Task | None) -> Iterator[Fault]:
         if not is_slug(name):
-            path = printable(f"queue/{task}/submissions/{name}")
+            path = neutral(f"queue/{task}/submissions/{name}")
             yield Fault(path=path, found="this name", expected=f"a submission's name of {SLUG_RULE}")
             return
         item = ItemId(task, name)

@@ -6,13 +6,15 @@ import os
 import secrets
 import stat
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
+import msgspec
+
+from kgrade.records.neutral import neutral
 from kgrade.repository.moves import FileMove
 from kgrade.repository.objects import object_id
 from kgrade.repository.refs import head_ref
-from kgrade.repository.runner import Git, printable, reason
+from kgrade.repository.runner import Git, reason
 from kgrade.repository.tree import TreeReader, split_path
 
 NO_MODE = "0"
@@ -24,8 +26,7 @@ class InTheWayError(Exception):
     """Why a checkout cannot follow now; the sentence names what the person may do about it."""
 
 
-@dataclass(frozen=True, slots=True)
-class IndexEntry:
+class IndexEntry(msgspec.Struct, frozen=True):
     """One index entry; `oid` is None where the index has none."""
 
     path: str
@@ -33,8 +34,7 @@ class IndexEntry:
     oid: str | None
 
 
-@dataclass(frozen=True, slots=True)
-class IndexPlan:
+class IndexPlan(msgspec.Struct, frozen=True):
     """Index entries to write, and what takes them back."""
 
     entries: tuple[IndexEntry, ...]
@@ -152,7 +152,7 @@ def _entries(git: Git, paths: Sequence[str]) -> dict[str, list[IndexEntry]]:
 
 
 def _held(git: Git) -> str:
-    lock = printable(str(git.git_dir / "index.lock"))
+    lock = neutral(str(git.git_dir / "index.lock"))
     return f"another git command holds {lock}; the branch follows when it is gone"
 
 
@@ -239,4 +239,4 @@ def _remove_empty(root: Path, folders: Sequence[str]) -> None:
 
 
 def _shown(git: Git) -> str:
-    return printable(str(git.folder))
+    return neutral(str(git.folder))

@@ -10,14 +10,16 @@ import socket
 import time
 import uuid
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import Literal, Protocol
 
+import msgspec
+
+from kgrade.records.neutral import neutral
 from kgrade.records.slugs import ItemId, is_slug
 from kgrade.repository.commits import Identity, Stamp, commit_object
 from kgrade.repository.objects import MissingObjectError, object_id
 from kgrade.repository.refs import RefBusyError, RefMovedError, move_ref, read_refs
-from kgrade.repository.runner import Git, GitError, printable
+from kgrade.repository.runner import Git, GitError
 from kgrade.repository.storing import NewObject, store
 from kgrade.repository.tree import TreeReader
 
@@ -35,8 +37,7 @@ _TRAILER = re.compile(r"^([A-Z][A-Za-z-]*): (.*)$", re.MULTILINE)
 _COMMITTED = re.compile(r"^committer .* (\d+) [+-]\d{4}$", re.MULTILINE)
 
 
-@dataclass(frozen=True, slots=True)
-class Claim:
+class Claim(msgspec.Struct, frozen=True):
     """One slot of one item. `at` is the commit's time in seconds since 1970, `lease_s` in seconds."""
 
     item: ItemId
@@ -86,6 +87,9 @@ class RefMover(Protocol):
     def look(self, folder: str) -> None:
         """Make sure that the refs right below `folder` are as they stand now."""
 
+    def refresh(self) -> None:
+        """Make sure of all of them."""
+
 
 class LocalRefs:
     """Claim refs of this repository, for queues without a remote."""
@@ -100,6 +104,9 @@ class LocalRefs:
     def look(self, folder: str) -> None:
         """Nothing to do: this repository's refs are read as they stand."""
 
+    def refresh(self) -> None:
+        """Nothing to do here either."""
+
     def move(self, ref: str, new: str, old: str | None) -> bool:
         """Compare-and-swap; False when another process was first or holds the ref's lock."""
         try:
@@ -110,7 +117,10 @@ class LocalRefs:
 
 
 class Claims:
-    """The claims of one evaluator's process. A slot is moved by fast-forwards only, so its history can be audited."""
+    """The claims of one evaluator's process. A slot is moved by fast-forwards only, so its history can be audited.
+
+    `space` is where their refs lie: one for grading, others for other kinds of work on the same items.
+    """
 
     def __init__(
         self,
@@ -119,8 +129,9 @@ class Claims:
         evaluator: str,
         identity: Identity,
         *,
-        slots: int = 1,
+        slots: Callable[[ItemId], int] = lambda item: 1,
         lease_s: int = 7200,
+        space: str = CLAIMS,
         wall: Callable[[], float] = time.time,
         steady: Callable[[], float] = time.monotonic,
     ) -> None:
@@ -130,6 +141,7 @@ class Claims:
         self._identity = identity
         self._slots = slots
         self._lease_s = lease_s
+        self._space = space
         self._wall = wall
         self._steady = steady
         self._first_seen: dict[str, tuple[str, float]] = {}
@@ -138,7 +150,7 @@ class Claims:
 
     def holders(self, item: ItemId | None = None) -> tuple[Claim, ...]:
         """Every claim of `item`, or of the queue, in whatever state, by ref; damaged ones are left out."""
-        prefix = CLAIMS if item is None else f"{CLAIMS}{_ref_part(item)}/"
+        prefix = self._space if item is None else f"{self._space}{_ref_part(item)}/"
         claims = []
         now = self._steady()
         for ref, oid in sorted(self._refs.read(prefix).items()):
@@ -150,6 +162,10 @@ class Claims:
             if claim is not None:
                 claims.append(claim)
         return tuple(claims)
+
+    def refresh(self) -> None:
+        """See every claim as it stands now; GitError where that cannot be asked."""
+        self._refs.refresh()
 
     def expiry(self, claim: Claim) -> Expiry:
         """Whether a holding claim may be taken over: not yet, freely, or once the person confirms.
@@ -173,13 +189,13 @@ class Claims:
 
         Raises TakenError when no slot is free.
         """
-        for _ in range(self._slots + 1):
+        for _ in range(self._slots(item) + 1):
             claims = self.holders(item)
             mine = [c for c in claims if c.evaluator == self._evaluator and c.holds]
             won = self._move(mine[0], "renewed") if mine else self._first_free(item, claims)
             if won is not None:
                 return self._only(won)
-            self._refs.look(f"{CLAIMS}{_ref_part(item)}/")
+            self._refs.look(f"{self._space}{_ref_part(item)}/")
         raise TakenError(item, tuple(c for c in self.holders(item) if c.state != "released"))
 
     def renew(self, claim: Claim) -> Claim:
@@ -213,11 +229,11 @@ class Claims:
         if any(c.evaluator == self._evaluator and c.state == "done" for c in claims):
             raise TakenError(item, claims)
         by_slot = {claim.slot: claim for claim in claims}
-        for slot in range(1, self._slots + 1):
+        for slot in range(1, self._slots(item) + 1):
             before = by_slot.get(slot)
             if before is not None and before.state != "released":
                 continue
-            ref = f"{CLAIMS}{_ref_part(item)}/{slot}"
+            ref = f"{self._space}{_ref_part(item)}/{slot}"
             won = self._write(item, slot, "held", ref, before.oid if before else None)
             if won is not None:
                 return won
@@ -243,7 +259,7 @@ class Claims:
     def _write(self, item: ItemId, slot: int, state: State, ref: str, old: str | None) -> Claim | None:
         # The nonce: two clients that moved a ref to the very same object would both believe that they won.
         nonce = str(uuid.uuid4())
-        host = printable(socket.gethostname())
+        host = neutral(socket.gethostname())
         trailers = {
             "Item": str(item),
             "Slot": str(slot),
@@ -285,9 +301,9 @@ class Claims:
             slot, lease = int(fields.get("Slot", "")), int(fields.get("Lease-Seconds", ""))
         except ValueError:
             return None
-        if ref != f"{CLAIMS}{_ref_part(item)}/{slot}" or lease < 0:
+        if ref != f"{self._space}{_ref_part(item)}/{slot}" or lease < 0:
             return None
-        nonce, host = printable(fields.get("Nonce", "")), printable(fields.get("Host", ""))
+        nonce, host = neutral(fields.get("Nonce", "")), neutral(fields.get("Host", ""))
         return Claim(item, slot, fields["Evaluator"], nonce, lease, state, host, int(committed[1]), ref, oid)
 
 

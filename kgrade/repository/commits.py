@@ -8,11 +8,13 @@ from __future__ import annotations
 import re
 import time
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
 
+import msgspec
+
+from kgrade.records.neutral import neutral
 from kgrade.repository.moves import FileMove, moves_between
 from kgrade.repository.objects import object_id
-from kgrade.repository.runner import GitError, printable
+from kgrade.repository.runner import GitError
 from kgrade.repository.signing import signing_environment
 from kgrade.repository.storing import NewObject, store
 from kgrade.repository.tree import Entry, Snapshot, TreeError, TreeReader, format_tree, split_path
@@ -29,8 +31,7 @@ _NEVER_IN_A_NAME = str.maketrans("", "", "\n<>\0")
 Wanted = dict[str, "Wanted | str | None"]
 
 
-@dataclass(frozen=True, slots=True)
-class Identity:
+class Identity(msgspec.Struct, frozen=True):
     """Who makes a commit. `key` is a public SSH key to sign with whose other half an agent holds; "" for git's own."""
 
     name: str
@@ -38,8 +39,7 @@ class Identity:
     key: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Stamp:
+class Stamp(msgspec.Struct, frozen=True):
     """Who and when, as a commit says it; `when` is seconds since 1970 and the zone, such as `1790000000 +0100`."""
 
     identity: Identity
@@ -55,12 +55,11 @@ class Stamp:
         """The line without its first word; GitError where nothing is left of the name."""
         name, email = (_cleaned(text) for text in (self.identity.name, self.identity.email))
         if not name:
-            raise GitError(f"the name {printable(self.identity.name)!r} cannot stand on a commit; set git's user.name")
+            raise GitError(f"the name {neutral(self.identity.name)!r} cannot stand on a commit; set git's user.name")
         return f"{name} <{email}> {self.when}"
 
 
-@dataclass(frozen=True, slots=True)
-class Change:
+class Change(msgspec.Struct, frozen=True):
     """One file to write, or to delete when `content` is None.
 
     `base` is the blob id the change was made from (None: there was no file), or ANY. The change is refused

@@ -7,8 +7,8 @@ import stat
 from collections.abc import Iterator
 from pathlib import Path
 
+from kgrade.records.neutral import neutral
 from kgrade.repository.objects import TooLargeError
-from kgrade.repository.runner import printable
 from kgrade.repository.tree import (
     DEPTH_LIMIT,
     READ_LIMIT,
@@ -57,7 +57,7 @@ class Folder:
         """The bytes of the file at `path`; raises as `Snapshot.read` does."""
         found = self.entry(path)
         if found is None:
-            raise PathMissingError(f"{path} is missing from {printable(str(self.root))}")
+            raise PathMissingError(f"{path} is missing from {neutral(str(self.root))}")
         if found.kind != "file":
             raise TreeError(f"{path} is a {found.kind} where a file was expected")
         try:
@@ -82,7 +82,7 @@ class Folder:
 
     def link_target(self, path: str) -> str:
         """Where the symlink at `path` points, as text that is safe to print."""
-        return printable(os.readlink(self.root / path))
+        return neutral(os.readlink(self.root / path))
 
 
 def _entry(path: Path, name: str) -> Entry | None:

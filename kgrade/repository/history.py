@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+
+import msgspec
 
 from kgrade.repository.runner import Git, printable
 
 LIMIT = 200
 
 
-@dataclass(frozen=True, slots=True)
-class Touch:
+class Touch(msgspec.Struct, frozen=True):
     """One commit: when (RFC 3339), who, its first line, and the paths below the folder that it changed."""
 
     commit: str

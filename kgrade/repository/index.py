@@ -27,7 +27,7 @@ from kgrade.repository.moves import FileMove, moves_between
 from kgrade.repository.runner import GitError
 from kgrade.repository.tree import READ_LIMIT, Entry, Snapshot, TreeReader, judged_tree
 
-VERSION = 1
+VERSION = 2
 WAIT_S = 5.0
 _FEW_TASKS = 16
 """Tasks whose rows are made anew one by one; where more were touched, all rows are."""
@@ -49,6 +49,7 @@ CREATE TABLE grades (
 CREATE TABLE evidence (
     ref TEXT, task TEXT, submission TEXT, target TEXT, task_tree TEXT, solution_tree TEXT, stages TEXT, blob TEXT,
     fault TEXT, PRIMARY KEY (task, submission, target, ref)) WITHOUT ROWID;
+CREATE TABLE notes (name TEXT PRIMARY KEY, refs TEXT NOT NULL, data BLOB NOT NULL);
 """
 
 
@@ -88,6 +89,20 @@ class Index:
             self._made = self._rows_of("", ())
             self._made_at = dict(self._base.execute("SELECT ref, oid FROM known"))
         return list(self._made.values())
+
+    def note(self, name: str, refs: Mapping[str, str], data: bytes) -> None:
+        """Keep `data`, which follows from the rows as of `refs`, in the place of what was kept as `name` before."""
+        with contextlib.suppress(sqlite3.DatabaseError):  # a note is for speed alone
+            self._base.execute("REPLACE INTO notes VALUES (?, ?, ?)", (name, _text_of(refs), data))
+
+    def noted(self, name: str, refs: Mapping[str, str]) -> bytes | None:
+        """What was kept as `name`, if that was as of the same `refs`."""
+        try:
+            found = self._base.execute("SELECT data FROM notes WHERE name = ? AND refs = ?", (name, _text_of(refs)))
+            row = found.fetchone()
+        except sqlite3.DatabaseError:
+            return None
+        return row["data"] if row else None
 
     def close(self) -> None:
         """Let go of the file."""
@@ -281,6 +296,10 @@ class Index:
     def _drop(self, table: str, key: Mapping[str, str]) -> None:
         where = " AND ".join(f"{name} = ?" for name in key)
         self._base.execute(f"DELETE FROM {table} WHERE {where}", list(key.values()))
+
+
+def _text_of(refs: Mapping[str, str]) -> str:
+    return "\n".join(f"{oid} {ref}" for ref, oid in sorted(refs.items()))
 
 
 def _connect(path: Path | str) -> sqlite3.Connection:

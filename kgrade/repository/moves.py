@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+
+import msgspec
 
 from kgrade.repository.objects import object_id
 from kgrade.repository.runner import Git
@@ -13,8 +14,7 @@ _FEW_TREES = 256
 """Folders up to which a step is followed through trees that are mostly kept; a longer one is git's to follow."""
 
 
-@dataclass(frozen=True, slots=True)
-class FileMove:
+class FileMove(msgspec.Struct, frozen=True):
     """What one step does to one file, in blob ids; None for no file."""
 
     path: str

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, replace
+
+import msgspec
 
 from kgrade.records import codec
 from kgrade.records.settings import Settings
@@ -23,8 +24,7 @@ class NoQueueError(GitError):
     """The repository holds no queue that can be worked on; the sentence says what to do."""
 
 
-@dataclass(frozen=True, slots=True)
-class Signature:
+class Signature(msgspec.Struct, frozen=True):
     """Who makes commits, and whether they are signed."""
 
     identity: Identity
@@ -65,7 +65,7 @@ def signature(git: Git, identity: Identity, settings: Settings, evaluator: str =
         return Signature(identity, sign=False)
     key = key_at_hand(git, settings, evaluator)
     signs = git.settings.get("commit.gpgsign", "").lower() in _YES
-    return Signature(replace(identity, key=key), sign=bool(settings.sign == "always" or signs or key))
+    return Signature(msgspec.structs.replace(identity, key=key), sign=bool(settings.sign == "always" or signs or key))
 
 
 def unread(branch: Branch) -> str:

@@ -1,7 +1,7 @@
 """The next item, and why there is none. Pure: from rows to a choice.
 
 Order: items with my draft first, then tasks by age (or shuffled, seeded by the evaluator), each task's review before
-its submissions, a submission before the one that supersedes it.
+its submissions, a submission before the one that supersedes it. A lead's priority goes before all of that but drafts.
 """
 
 from __future__ import annotations
@@ -14,8 +14,11 @@ import msgspec
 
 from kgrade.records.slugs import ItemId
 from kgrade.repository.index_rows import ItemRow
+from kgrade.repository.plan import Plan
 
-State = Literal["open", "draft", "graded", "finished", "claimed", "faulty", "skipped"]
+_WIDEST_SPREAD = 64
+
+State = Literal["open", "draft", "graded", "finished", "retired", "assigned", "claimed", "faulty", "skipped"]
 
 
 class EmptyQueue(msgspec.Struct, frozen=True, kw_only=True):
@@ -33,7 +36,9 @@ class Place(msgspec.Struct, frozen=True, kw_only=True):
     why: str = ""
 
 
-def in_order(rows: Sequence[ItemRow], *, order: Literal["fifo", "shuffled"], evaluator: str) -> list[ItemRow]:
+def in_order(
+    rows: Sequence[ItemRow], *, order: Literal["fifo", "shuffled"], evaluator: str, plan: Plan | None = None
+) -> list[ItemRow]:
     """Return `rows` in the order in which this evaluator is to see them."""
     tasks: dict[str, list[ItemRow]] = {}
     for row in rows:
@@ -44,23 +49,25 @@ def in_order(rows: Sequence[ItemRow], *, order: Literal["fifo", "shuffled"], eva
             return hashlib.sha256(f"{evaluator}\0{task}".encode()).hexdigest(), task
         return min((row.created for row in tasks[task] if row.created), default="9"), task
 
-    return [row for task in sorted(tasks, key=first) for row in sorted(tasks[task], key=_within_task)]
+    found = [row for task in sorted(tasks, key=first) for row in sorted(tasks[task], key=_within_task)]
+    return sorted(found, key=lambda row: -plan.priority(row.id)) if plan is not None else found
 
 
 def places(
     rows: Sequence[ItemRow],
     *,
     evaluator: str,
-    graders: int,
+    plan: Plan,
     drafts: Sequence[str],
     holders: Mapping[ItemId, str],
     skipped: Mapping[ItemId, str],
 ) -> list[Place]:
     """Give each of `rows` its state for `evaluator`.
 
-    `graders` evaluators finish an item; `holders` says in words who else holds an item now; `skipped` why I left one.
+    As many evaluators as `plan` asks finish an item; `holders` says in words who else holds an item now; `skipped` why
+    I left one.
     """
-    standing = Standing(evaluator, graders)
+    standing = Standing(evaluator, plan)
     return overlaid(standing.places(rows), drafts=drafts, holders=holders, skipped=skipped)
 
 
@@ -70,15 +77,15 @@ class Standing:
     Drafts, claims and what was left for later come on top, by `overlaid`.
     """
 
-    def __init__(self, evaluator: str, graders: int) -> None:
+    def __init__(self, evaluator: str, plan: Plan) -> None:
         self._evaluator = evaluator
-        self._graders = graders
+        self._plan = plan
         self._rows: Sequence[ItemRow] = ()
         self._faulty_tasks: set[str] = set()
         self._places: list[Place] = []
 
     def places(self, rows: Sequence[ItemRow]) -> Sequence[Place]:
-        """The places of `rows`, each open, graded, finished or faulty, in their order."""
+        """The places of `rows`, each open, graded, finished, retired, assigned or faulty, in their order."""
         if rows is self._rows:
             return self._places
         faulty = {row.id.task for row in rows if row.faults and row.id.submission is None}
@@ -100,8 +107,10 @@ class Standing:
         by = [grade.evaluator for grade in row.grades if grade.fault is None]
         if self._evaluator in by:
             return Place(row=row, state="graded")
-        if len(by) >= self._graders:
+        if len(by) >= self._plan.graders(row.id):
             return Place(row=row, state="finished", why=f"graded by {', '.join(by)}")
+        if why := self._plan.kept_from(row.id, self._evaluator):
+            return Place(row=row, state="retired" if why.startswith("retired") else "assigned", why=why)
         return Place(row=row, state="open")
 
 
@@ -131,8 +140,24 @@ def overlaid(
     return found
 
 
-def next_item(found: Sequence[Place], drafts: Sequence[str], after: ItemId | None = None) -> ItemId | EmptyQueue:
-    """Return the item to grade: a draft, else the first open one after `after`, else from the start."""
+def spread(evaluator: str, losses: int) -> int:
+    """How many open items to pass over for the next try, after so many claims that others were faster to make.
+
+    Seeded by the evaluator, so that those who met over one item seldom meet over the next; 0 before the first loss.
+    """
+    if not losses:
+        return 0
+    seed = hashlib.sha256(f"{evaluator}\0{losses}".encode()).digest()
+    return int.from_bytes(seed[:8], "big") % min(2 << losses, _WIDEST_SPREAD)
+
+
+def next_item(
+    found: Sequence[Place], drafts: Sequence[str], after: ItemId | None = None, *, skip: int = 0
+) -> ItemId | EmptyQueue:
+    """Return the item to grade: a draft, else the first open one after `after`, else from the start.
+
+    `skip` open ones are passed over, or as many as leave one.
+    """
     drafted = {str(place.row.id): place.row.id for place in found if place.state == "draft"} if drafts else {}
     for key in drafts:
         if key in drafted and drafted[key] != after:
@@ -140,10 +165,16 @@ def next_item(found: Sequence[Place], drafts: Sequence[str], after: ItemId | Non
     begin = 0
     if after is not None:
         begin = next((number for number, place in enumerate(found, 1) if place.row.id == after), 0)
+    passed: ItemId | None = None
     for number in (*range(begin, len(found)), *range(begin)):
         place: Place = found[number]
         if place.state == "open" and place.row.id != after:
-            return place.row.id
+            passed = place.row.id
+            if skip <= 0:
+                return passed
+            skip -= 1
+    if passed is not None:
+        return passed
     left = next((place for place in found if place.state in ("open", "draft")), None)
     return left.row.id if left is not None else _empty(found)
 
@@ -167,6 +198,10 @@ def _reasons(found: Sequence[Place]) -> Iterator[str]:
         yield f"{count['graded']} graded by you"
     if count["finished"]:
         yield f"{count['finished']} graded by others, as often as this queue asks"
+    if count["retired"]:
+        yield f"{count['retired']} retired by a lead"
+    if count["assigned"]:
+        yield f"{count['assigned']} assigned to others"
     yield from sorted({f"{place.row.id} is held: {place.why}" for place in found if place.state == "claimed"})
     yield from (f"{place.row.id} left by you: {place.why}" for place in found if place.state == "skipped")
     if count["faulty"]:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+
+import msgspec
 
 from kgrade.repository.ref_files import are_read_here, ref_in_files, refs_in_files
 from kgrade.repository.runner import Git, GitError, Result, reason
@@ -17,8 +18,7 @@ MOVED = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class RefMove:
+class RefMove(msgspec.Struct, frozen=True):
     """One step of one ref; None stands for no ref."""
 
     ref: str

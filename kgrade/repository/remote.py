@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Literal
+
+import msgspec
 
 from kgrade.repository.runner import Git, GitError, GitTimeoutError, Result
 
@@ -31,8 +32,7 @@ class UnreachableError(GitError):
     """The remote could not be asked; the sentence holds git's or ssh's own words."""
 
 
-@dataclass(frozen=True, slots=True)
-class Answer:
+class Answer(msgspec.Struct, frozen=True):
     """What a push claimed to have done; only asking the remote shows what it did.
 
     `words` are the server's or the hook's own, safe to print, for everything but `taken`.

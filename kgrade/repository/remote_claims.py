@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from typing import TypeVar
 
 from kgrade.repository.claims import CLAIMS
@@ -28,11 +28,14 @@ class RemoteRefs:
     refuses: a server's hook, or a person who may not write.
     """
 
-    def __init__(self, git: Git, remote: Remote, *, steady: Callable[[], float] = time.monotonic) -> None:
+    def __init__(
+        self, git: Git, remote: Remote, *, space: str = CLAIMS, steady: Callable[[], float] = time.monotonic
+    ) -> None:
         self._git = git
         self._remote = remote
         self._steady = steady
-        self._copies = f"refs/kgrade/claims-of/{remote.name}/"
+        self._space = space
+        self._copies = f"{space.rstrip('/')}-of/{remote.name}/"
         self._turn = threading.RLock()
         self._quiet_until = float("-inf")
         self._trouble = ""
@@ -48,7 +51,7 @@ class RemoteRefs:
     def refresh(self) -> None:
         """Bring the copy of all claims up to date."""
         with self._turn:
-            self._reach(lambda: self._remote.fetch_mirror(f"{CLAIMS}*", f"{self._copies}*"))
+            self._reach(lambda: self._remote.fetch_mirror(f"{self._space}*", f"{self._copies}*"))
             self._fetched = self._steady()
 
     def move(self, ref: str, new: str, old: str | None) -> bool:
@@ -56,7 +59,7 @@ class RemoteRefs:
         with self._turn:
             for _ in range(TRIES):
                 answer = self._reach(lambda: self._remote.push_leased(new, ref, old))
-                there = self._looked(ref.rpartition("/")[0] + "/").get(ref)
+                there = self._looked(ref.rpartition("/")[0] + "/", made={new}).get(ref)
                 if there == new:
                     return True
                 if there != old:
@@ -72,24 +75,29 @@ class RemoteRefs:
         with self._turn:
             self._looked(folder)
 
-    def _looked(self, folder: str) -> Mapping[str, str]:
-        """Ask for the refs right below `folder`, and copy them."""
+    def _looked(self, folder: str, made: Collection[str] = ()) -> Mapping[str, str]:
+        """Ask for the refs right below `folder`, and copy them; what was `made` here need not be fetched."""
         there = self._reach(lambda: self._remote.tips(f"{folder}*"))
         here = self._copy(folder)
-        changed = [name for name, oid in there.items() if here.get(name) != oid]
+        changed = [name for name, oid in there.items() if here.get(name) != oid and oid not in made]
         if changed:
-            refspecs = [f"+{name}:{self._copies}{name.removeprefix(CLAIMS)}" for name in changed]
+            refspecs = [f"+{name}:{self._copies}{name.removeprefix(self._space)}" for name in changed]
             self._reach(lambda: self._remote.fetch(refspecs))
-        gone = here.keys() - there.keys()
-        if gone:
-            moves = [RefMove(self._copies + name.removeprefix(CLAIMS), None, here[name]) for name in gone]
+        moved = [name for name, oid in there.items() if here.get(name) != oid and oid in made]
+        moves = [
+            RefMove(self._copies + name.removeprefix(self._space), there.get(name), here.get(name))
+            for name in (*moved, *(here.keys() - there.keys()))
+        ]
+        if moves:
             move_refs(self._git, moves, "kgrade: claims", durable=False)
         return there
 
     def _copy(self, prefix: str) -> dict[str, str]:
-        below = self._copies + prefix.removeprefix(CLAIMS)
+        below = self._copies + prefix.removeprefix(self._space)
         found = read_refs(self._git, below.rstrip("/"))
-        return {CLAIMS + name.removeprefix(self._copies): oid for name, oid in found.items() if name.startswith(below)}
+        return {
+            self._space + name.removeprefix(self._copies): oid for name, oid in found.items() if name.startswith(below)
+        }
 
     def _reach(self, ask: Callable[[], T]) -> T:
         if self._steady() < self._quiet_until:

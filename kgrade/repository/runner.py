@@ -12,9 +12,12 @@ import threading
 import time
 from collections import deque
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
+
+import msgspec
+
+from kgrade.records.neutral import neutral, neutral_lines
 
 # What the queue repository brings is untrusted, so nothing in it may name a program to run.
 HARDENING = (
@@ -59,7 +62,6 @@ LOCAL_TIMEOUT_S = 60.0
 LOG_LENGTH = 500
 
 _CREDENTIALS = re.compile(r"(\w+://)[^/@\s]+@")
-_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u200b-\u200f\u202a-\u202e\u2066-\u2069]")
 
 
 class GitError(Exception):
@@ -83,8 +85,7 @@ class GitCancelledError(GitError):
     """A git command that was killed because the caller no longer wants it."""
 
 
-@dataclass(frozen=True, slots=True)
-class Result:
+class Result(msgspec.Struct, frozen=True):
     """What a git command left behind; `code` is its exit status."""
 
     stdout: bytes
@@ -102,8 +103,7 @@ class Result:
         return printable(self.stderr.decode("utf-8", "replace"))
 
 
-@dataclass(frozen=True, slots=True)
-class LogEntry:
+class LogEntry(msgspec.Struct, frozen=True):
     """One git command as the command log shows it; `code` is None for one that was killed."""
 
     at: float
@@ -114,8 +114,9 @@ class LogEntry:
 
 
 def printable(text: str) -> str:
-    """`text` without credentials in addresses and without characters that drive a terminal."""
-    return _CONTROL.sub("", _CREDENTIALS.sub(r"\1…@", text.replace("\r\n", "\n"))).strip()
+    """What git said, or was asked: `text` without credentials in addresses, safe to print. Progress becomes lines."""
+    lines = _CREDENTIALS.sub(r"\1…@", text.replace("\r\n", "\n").replace("\r", "\n"))
+    return neutral_lines(lines).strip()
 
 
 class Git:
@@ -145,7 +146,7 @@ class Git:
     def open(cls, path: Path) -> Git:
         """The repository that holds `path`; GitError when there is none or git refuses it."""
         if not path.is_dir():
-            raise NotARepositoryError(f"{printable(str(path))} is not a folder; name a folder inside a git repository")
+            raise NotARepositoryError(f"{neutral(str(path))} is not a folder; name a folder inside a git repository")
         log: deque[LogEntry] = deque(maxlen=LOG_LENGTH)
         unknown = Path()
         probe = cls(path, git_dir=unknown, common_dir=unknown, work_tree=None, object_format="sha1", log=log)
@@ -267,7 +268,7 @@ class Git:
                 start_new_session=True,
             )
         except FileNotFoundError:
-            raise GitError(f"the folder {printable(str(self.folder))} is gone") from None
+            raise GitError(f"the folder {neutral(str(self.folder))} is gone") from None
 
     def in_folder(self, folder: Path) -> Git:
         """The same repository, seen from another of its working trees."""
@@ -323,15 +324,15 @@ def reason(result: Result) -> str:
 def _not_a_repository(path: Path, found: Result) -> NotARepositoryError:
     if "dubious ownership" in found.words:
         return NotARepositoryError(
-            f"{printable(str(path))} belongs to another user, so git will not open it; "
-            f"if you trust it: git config --global --add safe.directory {printable(str(path))}"
+            f"{neutral(str(path))} belongs to another user, so git will not open it; "
+            f"if you trust it: git config --global --add safe.directory {neutral(str(path))}"
         )
     if "not a git repository" in found.words:
         return NotARepositoryError(
-            f"{printable(str(path))} is not inside a git repository; "
+            f"{neutral(str(path))} is not inside a git repository; "
             "go to a queue's folder, or make one with: git init && kgrade init"
         )
-    return NotARepositoryError(f"git cannot open {printable(str(path))}: {reason(found)}")
+    return NotARepositoryError(f"git cannot open {neutral(str(path))}: {reason(found)}")
 
 
 def _finish(

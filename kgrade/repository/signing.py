@@ -10,9 +10,10 @@ import re
 import subprocess
 import tempfile
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
+
+import msgspec
 
 from kgrade.records.settings import Settings
 from kgrade.repository.runner import LOCAL_TIMEOUT_S, Git
@@ -24,8 +25,7 @@ _STATES: dict[str, State] = {"G": "good", "U": "unknown-key", "B": "bad", "N": "
 _COMMITS_AT_ONCE = 500
 
 
-@dataclass(frozen=True, slots=True)
-class Signed:
+class Signed(msgspec.Struct, frozen=True):
     """Who signed one commit: `signer` is an evaluator's slug where the key is one that is known."""
 
     state: State

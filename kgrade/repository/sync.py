@@ -5,8 +5,9 @@ from __future__ import annotations
 import random
 import threading
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Literal
+
+import msgspec
 
 from kgrade.repository.branches import Branch, Outbox
 from kgrade.repository.checkout import checkouts_of, is_clean, rebased_in
@@ -34,8 +35,7 @@ LAST_RETRY_S = 300.0
 Trouble = Literal["", "offline", "refused", "collision", "rewritten", "locked", "busy"]
 
 
-@dataclass(frozen=True, slots=True)
-class Standing:
+class Standing(msgspec.Struct, frozen=True):
     """How the person's commits stand with the remote after one step.
 
     `state` is `pushed` only when the remote itself has shown that it holds everything. `reason` is one sentence,
@@ -52,8 +52,7 @@ class Standing:
     alarms: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Waiting:
+class Waiting(msgspec.Struct, frozen=True):
     """One commit that the remote does not have."""
 
     commit: str

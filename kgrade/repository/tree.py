@@ -7,12 +7,14 @@ import re
 import threading
 from collections import OrderedDict
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from typing import Literal
 
+import msgspec
+
+from kgrade.records.neutral import neutral
 from kgrade.records.slugs import ItemId
 from kgrade.repository.objects import ObjectReader, TooLargeError, object_id
-from kgrade.repository.runner import Git, GitError, printable
+from kgrade.repository.runner import Git, GitError
 from kgrade.repository.spool import Spool
 
 Kind = Literal["file", "folder", "symlink", "submodule"]
@@ -41,8 +43,7 @@ class PathMissingError(TreeError):
     """A path that a commit does not have."""
 
 
-@dataclass(frozen=True, slots=True)
-class Entry:
+class Entry(msgspec.Struct, frozen=True):
     """One entry of a tree.
 
     `fault` is one sentence for an entry that must not be followed, and empty for a sound one.
@@ -62,16 +63,16 @@ def name_fault(name: str) -> str:
     if name in ("", ".", ".."):
         return f"a path part may not be {name!r}"
     if "/" in name or "\\" in name:
-        return f"a path part may not hold a slash: {printable(name)!r}"
+        return f"a path part may not hold a slash: {neutral(name)!r}"
     if _CONTROL.search(name):
-        return f"a path part may not hold control characters: {printable(name)!r}"
+        return f"a path part may not hold control characters: {neutral(name)!r}"
     # Filesystems ignore trailing dots and spaces, and these zero-width characters, in names.
     if _DOT_GIT.fullmatch(re.sub("[\u200b-\u200f\u202a-\u202e\u2060-\u206f\ufeff]", "", name).rstrip(". ")):
-        return f"a path part may not be git's own folder: {printable(name)!r}"
+        return f"a path part may not be git's own folder: {neutral(name)!r}"
     try:
         name.encode("utf-8")
     except UnicodeEncodeError:
-        return f"a path part must be valid UTF-8: {printable(name.encode('utf-8', 'replace').decode())!r}"
+        return f"a path part must be valid UTF-8: {neutral(name.encode('utf-8', 'replace').decode())!r}"
     return ""
 
 
@@ -81,10 +82,10 @@ def split_path(path: str) -> tuple[str, ...]:
         return ()
     parts = tuple(path.split("/"))
     if len(parts) > DEPTH_LIMIT:
-        raise TreeError(f"the path {printable(path)[:80]!r}… is nested deeper than {DEPTH_LIMIT} folders")
+        raise TreeError(f"the path {neutral(path)[:80]!r}… is nested deeper than {DEPTH_LIMIT} folders")
     for part in parts:
         if fault := name_fault(part):
-            raise TreeError(f"the path {printable(path)!r} cannot be used: {fault}")
+            raise TreeError(f"the path {neutral(path)!r} cannot be used: {fault}")
     return parts
 
 
@@ -102,7 +103,7 @@ def parse_tree(content: bytes, oid_bytes: int) -> tuple[Entry, ...]:
         at = end + 1 + oid_bytes
         fault = name_fault(name)
         if name in seen:
-            fault = f"the name {printable(name)!r} occurs twice in one folder"
+            fault = f"the name {neutral(name)!r} occurs twice in one folder"
         seen.add(name)
         entries.append(Entry(name, _KINDS.get(mode, "submodule"), mode, oid, fault))
     return tuple(entries)
@@ -246,7 +247,7 @@ class Snapshot:
         found = self.entry(path)
         if found is None or found.kind != "symlink":
             raise TreeError(f"{path} is not a symlink")
-        return printable(self._reader.objects.object(found.oid, 4096)[1].decode("utf-8", "replace"))
+        return neutral(self._reader.objects.object(found.oid, 4096)[1].decode("utf-8", "replace"))
 
     def tasks(self) -> tuple[str, ...]:
         """The names of the folders under `queue/`, sorted."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import gc
 import signal
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 from textual import events
 from textual.app import App
@@ -13,6 +13,7 @@ from textual.screen import Screen
 from kgrade.desk.desk import Desk
 from kgrade.tui.driver import TerminalLost, chosen_driver
 from kgrade.tui.ending import Ending
+from kgrade.tui.highlight import colour, leave_plain
 from kgrade.tui.keys import KeyTable, notation
 from kgrade.tui.screens.grading import GradingPage
 from kgrade.tui.screens.panes import PaneMaker
@@ -24,13 +25,23 @@ _PERSONS_OWN_COLOURS = "ansi-dark"
 
 
 class KgradeApp(App[int]):
-    """Grade items of `desk`; `makers` make the panes, by their ids. Its return value is the exit status."""
+    """Grade items of `desk`; `makers` make the panes, by their ids. Its return value is the exit status.
+
+    `begin` opens what is seen first, by default the next item.
+    """
 
     CSS_PATH = "styles/stage.tcss"
     ENABLE_COMMAND_PALETTE = False
     BINDINGS = []
 
-    def __init__(self, desk: Desk, makers: Mapping[str, PaneMaker], *, table: KeyTable | None = None) -> None:
+    def __init__(
+        self,
+        desk: Desk,
+        makers: Mapping[str, PaneMaker],
+        *,
+        table: KeyTable | None = None,
+        begin: Callable[[GradingPage], None] = GradingPage.open_next,
+    ) -> None:
         super().__init__(driver_class=chosen_driver(), ansi_color=True)
         self.animation_level = "none"
         self.theme = _PERSONS_OWN_COLOURS
@@ -38,6 +49,7 @@ class KgradeApp(App[int]):
         self.page: GradingPage | None = None
         self._desk = desk
         self._makers = makers
+        self._begin = begin
         self._ending = Ending(self, self._put_away)
 
     def get_default_screen(self) -> Screen[None]:
@@ -55,8 +67,10 @@ class KgradeApp(App[int]):
 
     def on_ready(self) -> None:
         """Open the next item when there is a screen to show it on."""
+        if not self.is_headless:
+            leave_plain()
         page = self.page = GradingPage(self.stage, self._desk, self._makers)
-        page.open_next()
+        self._begin(page)
         self.call_after_refresh(self._painted, page)
         self.set_interval(60, page.draw)
 
@@ -67,6 +81,8 @@ class KgradeApp(App[int]):
         """The first picture is there: what could wait for it comes now."""
         gc.freeze()
         gc.enable()
+        colour()
+        self.stage.view.resume(self.stage.view.position)
         page.sync()
 
     async def on_event(self, event: events.Event) -> None:

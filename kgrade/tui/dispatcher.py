@@ -8,10 +8,12 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable
-from typing import Protocol
+from typing import Final, Protocol
 
 from kgrade.tui import keys
 from kgrade.tui.keys import KeyTable
+
+_PAGES: Final[frozenset[keys.Context]] = frozenset({"queue", "audit", "adjudicating", "comparing"})
 
 
 class Receiver(Protocol):
@@ -64,6 +66,10 @@ class Dispatcher:
     def is_open(self, receiver: Receiver) -> bool:
         """Whether `receiver` is somewhere in the stack."""
         return receiver in self._open
+
+    def is_covered(self, receiver: Receiver) -> bool:
+        """Whether a page that fills the stage is open over `receiver`."""
+        return any(each.context in _PAGES for each in self._open[self._open.index(receiver) + 1 :])
 
     def below(self, receiver: Receiver) -> Receiver:
         """The context that `receiver` was opened over."""

@@ -19,7 +19,7 @@ def edited(app: App[int], text: str, *, suffix: str = ".md") -> str:
     """`text` as the person leaves it in their editor; raise EditorError if the editor fails."""
     with tempfile.TemporaryDirectory(prefix="kgrade-") as folder:
         path = Path(folder) / f"text{suffix}"
-        path.write_text(text, encoding="utf-8")
+        path.write_text(text, encoding="utf-8", errors="surrogateescape")
         _run(app, [str(path)])
         return path.read_text(encoding="utf-8", errors="replace").rstrip("\n")
 
@@ -28,7 +28,11 @@ def looked_at(app: App[int], data: bytes, name: str, line: int) -> None:
     """Open a copy of a file at `line`; changes to it are lost, and it is not writable."""
     with tempfile.TemporaryDirectory(prefix="kgrade-") as folder:
         path = Path(folder) / (PurePosixPath(name).name or "file")
-        path.write_bytes(data)
+        try:
+            path.write_bytes(data)
+        except (OSError, ValueError) as why:
+            # A tree can hold names that no folder on this machine can.
+            raise EditorError(f"no copy could be made to look at: {why}") from None
         path.chmod(0o400)
         _run(app, [f"+{line}", str(path)])
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import threading
 from collections import OrderedDict
 from functools import cached_property
+from pathlib import PurePath
 from typing import TYPE_CHECKING, Final
 
 from kgrade.tui.lines import LazyRows, Place, Row, SourceText, Span
@@ -33,6 +35,46 @@ _STYLE_OF: Final = (
 )
 
 
+LEXERS: Final = {
+    ".py": "python",
+    ".pyi": "python",
+    ".cu": "cuda",
+    ".cuh": "cuda",
+    ".hip": "cuda",
+    ".c": "c",
+    ".h": "c",
+    ".cc": "cpp",
+    ".cpp": "cpp",
+    ".cxx": "cpp",
+    ".hh": "cpp",
+    ".hpp": "cpp",
+    ".json": "json",
+    ".md": "markdown",
+    ".sh": "bash",
+    ".toml": "toml",
+    ".yaml": "yaml",
+    ".yml": "yaml",
+}
+"""Pygments' names of the usual languages: it matches a path against a thousand patterns, and looks for plugins.
+
+It has no lexer of its own for HIP and takes .cuh for nothing.
+"""
+
+
+_first_picture = threading.Event()
+"""Set while a first picture is made: it does not wait for Pygments, whose tables take as long as all of its text."""
+
+
+def leave_plain() -> None:
+    """Colour nothing until `colour`."""
+    _first_picture.set()
+
+
+def colour() -> None:
+    """Colour what is looked at from now on."""
+    _first_picture.clear()
+
+
 class HighlightedText:
     """The lines of a file as spans. `path` chooses the language by its ending; an unknown one stays plain."""
 
@@ -46,6 +88,8 @@ class HighlightedText:
 
     def __getitem__(self, index: int, /) -> tuple[Span, ...]:
         """The spans of line `index`, counted from 0."""
+        if _first_picture.is_set():
+            return (Span(self.source[index]),)
         number = index // _WINDOW
         if number not in self._windows:
             self._windows[number] = self._window(number * _WINDOW)
@@ -65,13 +109,14 @@ class HighlightedText:
 
     @cached_property
     def _lexer(self) -> Lexer | None:
-        from pygments.lexers import get_lexer_for_filename
+        from pygments.lexers import get_lexer_by_name, get_lexer_for_filename
         from pygments.util import ClassNotFound
 
-        # Pygments has no lexer of its own for HIP and takes .cuh for nothing.
-        name = self._path + ".cu" if self._path.endswith((".cuh", ".hip")) else self._path
+        name = LEXERS.get(PurePath(self._path).suffix)
         try:
-            return get_lexer_for_filename(name, stripnl=False, ensurenl=False)
+            if name is not None:
+                return get_lexer_by_name(name, stripnl=False, ensurenl=False)
+            return get_lexer_for_filename(self._path, stripnl=False, ensurenl=False)
         except ClassNotFound:
             return None
 

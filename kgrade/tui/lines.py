@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final, Literal, NamedTuple, Protocol
 
-from kgrade.tui.text import decoded
+from kgrade.records.neutral import decoded
 
 _BLOCK: Final = 1 << 14
 _FOUND_AT_ONCE: Final = 1024

@@ -8,8 +8,8 @@ from typing import Final, Literal
 from rich.segment import Segment
 from rich.style import Style
 
+from kgrade.records.neutral import neutral_pieces
 from kgrade.tui.lines import Span
-from kgrade.tui.text import neutral_pieces
 
 Theme = Literal["ansi", "dark", "light"]
 

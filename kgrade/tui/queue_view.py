@@ -21,7 +21,9 @@ _STATES: Final[Mapping[State, tuple[int, str]]] = {
     "claimed": (3, "warn"),
     "graded": (4, "good"),
     "finished": (5, "dim"),
-    "faulty": (6, "bad"),
+    "assigned": (6, "dim"),
+    "retired": (7, "dim"),
+    "faulty": (8, "bad"),
 }
 _SIGNS: Final = {"passed": "✓", "failed": "✗", "flagged": "!", "error": "!", "not-run": "—"}
 _WORST_FIRST: Final = ("failed", "error", "flagged", "passed", "not-run")

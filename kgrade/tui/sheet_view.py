@@ -69,4 +69,4 @@ def gate_sign(sitting: Sitting, gate: str) -> str:
     answer = sitting.sheet.gates.get(gate)
     if answer is not None:
         return "x" if answer.confirmed else " "
-    return "?" if gate in sitting.item.suggestions else " "
+    return "?" if gate in sitting.suggestions else " "

@@ -6,8 +6,8 @@ import re
 
 from rich.cells import cell_len, split_graphemes
 
+from kgrade.records.neutral import neutral
 from kgrade.tui.lines import Span
-from kgrade.tui.text import neutral
 
 
 class TextEntry:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -167,3 +169,64 @@ def test_what_cannot_be_compared_is_refused(
 ) -> None:
     assert run(["compare", *arguments, "--queue", str(queue.repo.path)]) == 2
     assert sentence in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("command", "opened"),
+    [
+        (["adjudicate", "softmax/s01"], "adjudicate softmax/s01"),
+        (["compare", "softmax/s02", "softmax/s01"], "compare softmax/s02 softmax/s01"),
+        (["audit"], "audit"),
+    ],
+)
+def test_on_a_terminal_the_screen_opens_and_piped_it_is_printed(
+    queue: Queue,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+    command: list[str],
+    opened: str,
+) -> None:
+    begun: list[str] = []
+
+    def open_app(folder: Path, evaluator: str | None = None, *, begin: Callable[[object], None]) -> int:
+        def note(name: str) -> Callable[..., None]:
+            return lambda *items: begun.append(" ".join([name, *map(str, items)]))
+
+        begin(
+            SimpleNamespace(
+                leading=SimpleNamespace(**{each: note(each) for each in ("adjudicate", "compare", "audit")})
+            )
+        )
+        return 0
+
+    at = [*command, "--queue", str(queue.repo.path)]
+    assert run(at) == 0
+    assert "softmax/s01" in capsys.readouterr().out
+    assert run([*at, "--json"]) == 0
+    monkeypatch.setattr(f"kgrade.cli.{command[0]}.open_app", open_app)
+    monkeypatch.setattr(f"kgrade.cli.{command[0]}.on_a_terminal", lambda: True)
+    assert run(at) == 0
+    assert begun == [opened]
+    assert run([*at, "--json"]) == 0
+    assert begun == [opened]
+
+
+def test_a_decision_says_what_it_changed_of_each_grade(queue: Queue, capsys: pytest.CaptureFixture[str]) -> None:
+    settled = [argument for name in criteria(queue) for argument in ("--score", f"{name}=2")]
+    assert run(decision(queue, *settled)) == 0
+    out = capsys.readouterr().out
+    assert f"ada: accept > revise, 25 > 50 (+25), {criteria(queue)[0]} 1 > 2" in out
+    assert f"bob: accept > revise, 75 > 50 (-25), {criteria(queue)[0]} 3 > 2" in out
+
+
+def test_in_a_blind_queue_only_leads_see_where_grades_differ(queue: Queue, capsys: pytest.CaptureFixture[str]) -> None:
+    settings = "schema: kgrade/settings@1\nblind: true\ngrades_ref: refs/heads/grades/{evaluator}\nleads: [lea]\n"
+    queue.commit("refs/heads/main", {"kgrade.yaml": settings}, "lea", key=None)
+    for command in (["adjudicate"], ["adjudicate", "softmax/s01"]):
+        assert run([*command, "--queue", str(queue.repo.path), "--evaluator", "eve"]) == 2
+        assert "only a lead can do this, and eve is none" in capsys.readouterr().err
+    assert run(["compare", "softmax/s01", "softmax/s02", "--queue", str(queue.repo.path), "--evaluator", "eve"]) == 0
+    out = capsys.readouterr().out
+    assert "grade" not in out
+    assert run(["audit", "--queue", str(queue.repo.path)]) == 0
+    assert "ada, bob" not in capsys.readouterr().out.split("widest disagreements")[1]

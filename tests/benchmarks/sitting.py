@@ -19,8 +19,11 @@ def argv_of(queue: Path) -> list[str]:
 
 
 def environment() -> dict[str, str]:
-    """What a program needs to find this checkout's code."""
-    return {"PYTHONPATH": f"{ROOT}{os.pathsep}{os.environ.get('PYTHONPATH', '')}"}
+    """What a program needs to find this checkout's code, compiled once as an installed package is."""
+    return {
+        "PYTHONPATH": f"{ROOT}{os.pathsep}{os.environ.get('PYTHONPATH', '')}",
+        "PYTHONDONTWRITEBYTECODE": "",
+    }
 
 
 def opened(queue: Path, width: int = 80, height: int = 24) -> Terminal:
@@ -35,8 +38,8 @@ def opened(queue: Path, width: int = 80, height: int = 24) -> Terminal:
 
 def cost(terminal: Terminal, keys: str) -> int:
     """Bytes that the application sends for `keys`, written at once."""
-    before = terminal.received
+    before = len(terminal.sent)
     terminal.send(keys)
     terminal.wait_for_bytes()
     terminal.settle(quiet=QUIET_S, limit=60)
-    return terminal.received - before
+    return len(terminal.sent) - before

@@ -181,7 +181,7 @@ def test_patched_timers_are_caught_by_the_clock_outside(machine: Machine, folder
     for first in (True, False, False):
         side.attempt([Argument("x", X)], first=first)
     assert side.missing is None
-    assert min(side.samples_us) >= 20_000, "the 20 ms of a call cannot be hidden"
+    assert min(side.samples_us) + side.empty_us >= 20_000, "the 20 ms of a call cannot be hidden"
     assert max(side.claimed_us) < 20_000, "the attack did change what the worker claims"
     assert "the clocks disagree" in (side.disagreement() or "")
     standby.close()
@@ -230,7 +230,7 @@ def test_an_ordinary_user_is_as_well_walled(machine: Machine, folder: Path, prey
     system = "/usr/bin/python3"
     if os.getuid() != 0 or machine.wall.bubblewrap is None or not Path(system).exists():
         pytest.skip("needs root to become another user, bubblewrap, and /usr/bin/python3")
-    with tempfile.TemporaryDirectory(prefix="kgrade-user-") as place:
+    with tempfile.TemporaryDirectory(prefix="kgrade-user-", dir="/tmp") as place:
         reachable = Path(place)
         reachable.chmod(0o755)
         shutil.copytree(folder, reachable / "item")

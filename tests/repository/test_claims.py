@@ -38,7 +38,7 @@ def claims_of(repo: Repo, evaluator: str, clock: Clock | None = None, slots: int
         LocalRefs(reader.git),
         evaluator,
         identity,
-        slots=slots,
+        slots=lambda item: slots,
         wall=lambda: clock.wall,
         steady=lambda: clock.steady,
     )

@@ -3,9 +3,11 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
+from kgrade.records.settings import Settings
 from kgrade.records.slugs import ItemId
 from kgrade.repository.index_rows import GradeRow, ItemRow
 from kgrade.repository.order import EmptyQueue, in_order, next_item, places
+from kgrade.repository.plan import Plan
 
 
 def row(name, created="", by=(), faults=(), supersedes=None):
@@ -35,7 +37,7 @@ ROWS = [
 
 
 def placed(rows, **given):
-    settings = {"evaluator": "ada", "graders": 1, "drafts": [], "holders": {}, "skipped": {}} | given
+    settings = {"evaluator": "ada", "plan": Plan(Settings()), "drafts": [], "holders": {}, "skipped": {}} | given
     return places(rows, **settings)
 
 
@@ -89,7 +91,7 @@ def test_an_empty_queue_accounts_for_every_item():
 
 
 def test_an_item_that_wants_two_graders_is_open_to_the_second():
-    found = placed([row("a", by=["bob"])], graders=2)
+    found = placed([row("a", by=["bob"])], plan=Plan(Settings(graders_per_item=2)))
     assert next_item(found, []) == ItemId("a")
 
 

@@ -93,7 +93,9 @@ def test_a_command_can_be_cancelled(queue: Repo) -> None:
 
 
 def test_errors_and_log_drive_no_terminal_and_tell_no_secret() -> None:
-    assert printable("\x1b[31mred\x07 \u202egnp.exe https://ada:pw@host/x\r\n") == "[31mred gnp.exe https://…@host/x"
+    shown = "␛[31mred␇ ⟨RLO⟩gnp.exe https://…@host/x"
+    assert printable("\x1b[31mred\x07 \u202egnp.exe https://ada:pw@host/x\r\n") == shown
+    assert printable("Counting:  10%\rCounting: 100%\r\n") == "Counting:  10%\nCounting: 100%"
 
 
 def test_settings_of_the_repository_start_no_program(queue: Repo, tmp_path: Path) -> None:

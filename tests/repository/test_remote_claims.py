@@ -39,7 +39,7 @@ def claims_of(repo: Repo, evaluator: str, clock: Clock | None = None, slots: int
     reader = TreeReader(Git.open(repo.path))
     refs = RemoteRefs(reader.git, Remote(reader.git, "origin"), steady=lambda: clock.steady)
     identity = Identity(evaluator.title(), f"{evaluator}@example.org")
-    return Claims(reader, refs, evaluator, identity, slots=slots, steady=lambda: clock.steady)
+    return Claims(reader, refs, evaluator, identity, slots=lambda item: slots, steady=lambda: clock.steady)
 
 
 def test_a_claim_is_seen_by_every_clone_and_moves_forward_only(make_repo: Callable[..., Repo], hub: Repo) -> None:
@@ -80,7 +80,8 @@ from kgrade.repository.runner import Git
 from kgrade.repository.tree import TreeReader
 name, folder, slots = sys.argv[1], Path(sys.argv[2]), int(sys.argv[3])
 reader = TreeReader(Git.open(folder))
-claims = Claims(reader, RemoteRefs(reader.git, Remote(reader.git, "origin")), name, Identity(name, name), slots=slots)
+refs = RemoteRefs(reader.git, Remote(reader.git, "origin"))
+claims = Claims(reader, refs, name, Identity(name, name), slots=lambda item: slots)
 sys.stdin.readline()
 try:
     print(claims.acquire(ItemId("softmax", "s01")).slot)

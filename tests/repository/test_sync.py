@@ -124,7 +124,7 @@ def test_a_refusing_hook_is_heard_once_and_its_words_are_kept(hub: Repo, ada: Re
     commit = save(sync)
     standing = sync.step()
     assert (standing.state, standing.trouble, standing.retry_in) == ("committed", "refused", None)
-    assert "grades are [31mclosed" in standing.reason
+    assert "grades are ␛[31mclosed" in standing.reason
     assert standing.waiting == 1
     assert (hub.path / "count").read_text() == "run\n"
     assert syncer(ada).branch.head() == commit

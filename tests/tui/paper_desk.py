@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
@@ -10,6 +11,7 @@ from typing import Any, Literal
 from kgrade.desk.item import Item
 from kgrade.desk.people import DeskError, Moved
 from kgrade.desk.sheet import Edits, Field, Sheet, told
+from kgrade.desk.suggestions import suggested_after
 from kgrade.desk.versions import Versions
 from kgrade.records import codec, scoring
 from kgrade.records.grade import About, SheetRef
@@ -98,6 +100,11 @@ class PaperSitting:
     def sheet(self) -> Sheet:
         return self._edits.sheet
 
+    @property
+    def suggestions(self) -> Mapping[str, str]:
+        fresh = {target: file.evidence for target, file in self.item.evidence.items() if not file.stale}
+        return suggested_after(self.item.suggestions, self.item.rubric, fresh, self.sheet.findings)
+
     def edit(self, field: Field, key: str, value: Any) -> str:
         self.status = "Draft"
         return told(self._edits.do(field, key, value))
@@ -127,7 +134,7 @@ class PaperSitting:
 
     def result(self) -> scoring.Result:
         sheet = self.sheet
-        return scoring.score(RUBRIC, sheet.scores, sheet.gates, sheet.verdict, frozenset(self.item.suggestions))
+        return scoring.score(RUBRIC, sheet.scores, sheet.gates, sheet.verdict, frozenset(self.suggestions))
 
 
 class PaperDesk:

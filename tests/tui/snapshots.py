@@ -13,7 +13,7 @@ import itertools
 import os
 import sys
 import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import SimpleNamespace
@@ -27,6 +27,8 @@ from rich.terminal_theme import TerminalTheme
 from rich.text import Text
 
 from kgrade.tui.palette import SHADES, Theme, choose_theme
+from kgrade.tui.panes import panes
+from tests.tui.lead_queue import lead_desk
 from tests.tui.snapshot_desk import MAKERS, SnapshotDesk
 from tests.tui.stages import Play, play
 
@@ -61,7 +63,7 @@ class Scene:
 SCENES: Final = (
     Scene("diff", "d"),
     Scene("diff-blanks", "W", "W"),
-    Scene("diff-start-opened", "]]]k", ""),
+    Scene("diff-start-opened", "]]]]k", ""),
     Scene("task", "i"),
     Scene("source", "s"),
     Scene("build", "b"),
@@ -70,6 +72,7 @@ SCENES: Final = (
     Scene("performance", "p"),
     Scene("profile", "r"),
     Scene("findings", "f"),
+    Scene("rule", "]I", "q"),
     Scene("history", "L"),
     Scene("comment", "dcThe maximum is not subtracted, so large inputs overflow", "\x1b"),
     Scene("search", "/exp\r", "/\r"),
@@ -85,6 +88,24 @@ SCENES: Final = (
     Scene("zoomed", "z", "z"),
 )
 
+LEAD_SCENES: Final = (
+    Scene("audit-agreement", "A"),
+    Scene("audit-evaluators", "e"),
+    Scene("audit-time", "t"),
+    Scene("audit-coverage", "c"),
+    Scene("audit-disagreements", "d"),
+    Scene("audit-history", "L", "d"),
+    Scene("audit-verify", "v", "d"),
+    Scene("adjudication", "\r"),
+    Scene("adjudication-comments", "J", "K"),
+    Scene("adjudication-missing", "3S", "q"),
+    Scene("adjudication-cause", "C", "3"),
+    Scene("comparison", "=1"),
+    Scene("comparison-code", "d"),
+    Scene("comparison-tests", "t"),
+)
+"""What a lead sees: at a real queue, in the light theme at the smallest size only, as each of these asks git."""
+
 
 @dataclass(frozen=True, slots=True)
 class Screen:
@@ -98,12 +119,15 @@ def taken(size: tuple[int, int], theme: Theme) -> dict[str, Screen]:
     """Every screen at `size` in `theme`, by name."""
     found: dict[str, Screen] = {}
 
-    async def walk(on: Play) -> None:
-        for scene in SCENES:
-            await on.press(scene.keys)
-            strips = on.app.stage._compositor.render_strips(on.app.size)
-            found[scene.name] = _screen([list(strip) for strip in strips], theme)
-            await on.press(scene.back)
+    def walk(scenes: Sequence[Scene]) -> Callable[[Play], Awaitable[None]]:
+        async def all_of_them(on: Play) -> None:
+            for scene in scenes:
+                await on.press(scene.keys)
+                strips = on.app.stage._compositor.render_strips(on.app.size)
+                found[scene.name] = _screen([list(strip) for strip in strips], theme)
+                await on.press(scene.back)
+
+        return all_of_them
 
     # The page's own clock only: the event loop goes by the real one.
     clock = SimpleNamespace(monotonic=lambda: 0.0, strftime=lambda form: CLOCK)
@@ -114,7 +138,10 @@ def taken(size: tuple[int, int], theme: Theme) -> dict[str, Screen]:
             mock.patch("kgrade.tui.screens.grading.time", clock),
         ):
             time.tzset()
-            play(walk, size=size, desk=SnapshotDesk(("s01", "s02")), makers=MAKERS)
+            play(walk(SCENES), size=size, desk=SnapshotDesk(("s01", "s02")), makers=MAKERS)
+            if theme == THEMES[0] or size == SIZES[0]:
+                with lead_desk() as desk:
+                    play(walk(LEAD_SCENES), size=size, desk=desk, makers=panes(desk.history))  # type: ignore[arg-type]
     finally:
         time.tzset()
         choose_theme("ansi")
@@ -125,8 +152,8 @@ def pictures(size: tuple[int, int]) -> dict[str, Screen]:
     """Every screen at `size`, the same in all themes but for the shades; AssertionError where it is not."""
     dark, *others = (taken(size, theme) for theme in THEMES)
     for other in others:
-        for name, screen in dark.items():
-            assert screen == other[name], f"{name} at {size} is another screen in another theme"
+        for name, screen in other.items():
+            assert screen == dark[name], f"{name} at {size} is another screen in another theme"
     return dark
 
 
@@ -222,7 +249,7 @@ def main(arguments: Sequence[str]) -> int:
     if options.write:
         FOLDER.mkdir(exist_ok=True)
         by_size = {size: pictures(size) for size in SIZES}
-        for scene in SCENES:
+        for scene in (*SCENES, *LEAD_SCENES):
             text = text_of({size: screens[scene.name] for size, screens in by_size.items()})
             (FOLDER / f"{scene.name}.txt").write_text(text, encoding="utf-8")
     return 0

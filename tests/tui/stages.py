@@ -44,6 +44,11 @@ class Play:
     async def settled(self) -> None:
         await self.app.workers.wait_for_complete()
         await self.pilot.pause()
+        if self.app._exit:
+            return
+        drawn = asyncio.Event()
+        self.app.stage.call_after_refresh(drawn.set)
+        await drawn.wait()
 
     @property
     def lines(self) -> list[str]:

@@ -68,6 +68,10 @@ class Emulator:
         return self._screen.cursor.y, self._screen.cursor.x
 
     @property
+    def title(self) -> str:
+        return str(self._screen.title)
+
+    @property
     def cursor_hidden(self) -> bool:
         return bool(self._screen.cursor.hidden)
 
@@ -180,10 +184,22 @@ class Terminal:
                 raise AssertionError(f"{what} did not appear within {limit} s; the screen:\n{self.text}")
             self._read(0.1)
 
-    def wait_for_exit(self, limit: float = 60.0, *, reading: bool = True) -> int:
-        """Wait until the program ends; return its exit status. Not `reading`: the terminal takes nothing meanwhile."""
+    def leave(self) -> int:
+        """Press q, and y where the app asks because something is still on its way; return the exit status."""
+        self.send("q")
+        return self.wait_for_exit(answer=("leave?", "y"))
+
+    def wait_for_exit(self, limit: float = 60.0, *, reading: bool = True, answer: tuple[str, str] = ("", "")) -> int:
+        """Wait until the program ends; return its exit status. Not `reading`: the terminal takes nothing meanwhile.
+
+        `answer` is a question that may come, and the key that is sent once when it does.
+        """
         end = time.monotonic() + limit
+        question, key = answer
         while time.monotonic() < end:
+            if question and question in self.text:
+                self.send(key)
+                question = ""
             if reading:
                 self._read(0.05)
             else:

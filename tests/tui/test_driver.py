@@ -25,10 +25,10 @@ WIDE = "漢字 ｆｕｌｌ 🚀 한글 é e\u0301 mixed"
 class Pair:
     """The same stream on two emulated terminals: as it is, and through the shadow."""
 
-    def __init__(self, width: int = 80, height: int = 24) -> None:
+    def __init__(self, width: int = 80, height: int = 24, *, scrolls: bool = True) -> None:
         self.stock = Emulator(width, height)
         self.ours = Emulator(width, height)
-        self.shadow = Shadow(width, height)
+        self.shadow = Shadow(width, height, scrolls=scrolls)
         self.sent = 0
         self.feed("\x1b[?1049h\x1b[?7l")
 
@@ -49,6 +49,11 @@ class Pair:
         stock, ours = self.stock.cells(), self.ours.cells()
         for y, (expected, found) in enumerate(zip(stock, ours, strict=True)):
             assert found == expected, f"row {y}: {self.ours.lines[y]!r} != {self.stock.lines[y]!r}"
+
+    def assert_equal_cursor(self) -> None:
+        """Where it is, if it is seen."""
+        if not (self.ours.cursor_hidden and self.stock.cursor_hidden):
+            assert (self.ours.cursor, self.ours.cursor_hidden) == (self.stock.cursor, self.stock.cursor_hidden)
 
 
 class Shifting(App[None]):

@@ -138,10 +138,20 @@ def test_a_snippet_is_put_in_the_comment_and_typed_on() -> None:
 
 def test_saving_waits_for_the_next_item_and_keys_after_it_belong_there() -> None:
     async def scene(on: Play) -> None:
-        on.at_once(SCORED + "v1" + "x2q" + "SSS4")
+        on.at_once(SCORED + "v1" + "x2q" + "SSSJcshort\r")
         await on.settled()
         assert len(on.desk.saved) == 1
         assert on.lines[0].startswith("softmax-rows/s02")
+        assert on.desk.sittings[1].sheet.scores == {"benchmarking": Score(comment="short")}
+
+
+def test_no_level_is_given_to_an_item_before_it_was_on_the_screen() -> None:
+    async def scene(on: Play) -> None:
+        on.at_once(SCORED + "v1" + "x2q" + "S4")
+        await on.settled()
+        assert on.message == "softmax-rows/s01: Committed; 4 refused: softmax-rows/s02 was not seen yet"
+        assert not on.desk.sittings[1].sheet.scores
+        await on.press("4")
         assert on.desk.sittings[1].sheet.scores == {"numerics": Score(score=4)}
 
     play(scene)
@@ -270,14 +280,6 @@ def test_help_filters_and_says_what_is_not_possible() -> None:
         assert "> left" in on.text
 
     play(scene, size=(160, 48))
-
-
-def test_an_action_without_a_deed_says_so() -> None:
-    async def scene(on: Play) -> None:
-        await on.press("A")
-        assert on.message.startswith("the audit is not in this version yet")
-
-    play(scene)
 
 
 def test_a_rebound_key_is_named_in_the_key_line_and_works() -> None:
@@ -431,6 +433,6 @@ def test_what_could_not_be_sent_is_sent_again_when_it_is_time() -> None:
             await asyncio.sleep(0.01)
         assert desk.synced >= 3
         desk.last_standing = Standing("pushed")
-        await on.settled()
+        await on.pilot.pause()
 
     play(scene, desk=desk)

@@ -25,6 +25,7 @@ from tests.tui.sittings import open_app
 from tests.tui.terminal import Terminal
 
 VERDICTS = {1: "accept", 2: "revise"}
+STATUSES = ("Untouched", "Draft", "Committed", "Pushed")
 
 
 @dataclass(frozen=True)
@@ -53,17 +54,22 @@ class Seen:
     sheet: Sheet
 
     @classmethod
-    def on(cls, terminal: Terminal) -> Seen:
+    def on(cls, terminal: Terminal) -> Seen | None:
+        """What `terminal` shows; None in the middle of a picture, which a kill or a full pipe can leave half drawn."""
         lines = terminal.screen.lines
-        status = next(word for word in lines[0].split() if word in ("Untouched", "Draft", "Committed", "Pushed"))
-        top = next(y for y, line in enumerate(lines) if re.match(r"- [a-z-]+ -+ .* scored", line))
-        end = next(y for y, line in enumerate(lines) if line.startswith(" gates:"))
-        scores = {}
-        for line in lines[top + 1 : end]:
-            name, level, *comment = line.removeprefix(">").split()
-            scores[name] = (level, comment[0] if comment and re.fullmatch(r"n\d+", comment[0]) else "")
+        status = next((word for word in lines[0].split() if word in STATUSES), None)
+        top = next((y for y, line in enumerate(lines) if re.match(r"- [a-z-]+ -+ .* scored", line)), None)
+        end = next((y for y, line in enumerate(lines) if line.startswith(" gates:")), None)
+        if status is None or top is None or end is None:
+            return None
+        beside = (line.partition("│")[0].removeprefix(">").split() for line in lines[top + 1 : end])
+        rows = [row for row in beside if row]  # the words of a level can take more lines than there are criteria
         verdict = re.search(r"verdict: (\S+)", lines[end])
-        assert verdict, lines[end]
+        if verdict is None or any(len(row) < 2 for row in rows):
+            return None
+        scores = {}
+        for name, level, *comment in rows:
+            scores[name] = (level, comment[0] if comment and re.fullmatch(r"n\d+", comment[0]) else "")
         return cls(lines[0].split()[0], status, Sheet(MappingProxyType(scores), verdict[1]))
 
 
@@ -109,7 +115,10 @@ class Queue:
         with open_app(self.repo, 160, 48) as terminal:  # every criterion, and its comment in focus too
             terminal.wait_for("verdict: ")
             terminal.wait_for(" help")
+            terminal.wait_until(lambda: Seen.on(terminal) is not None, "a whole picture")
             start = Seen.on(terminal)
+            assert start is not None
+            shown = start
             if before is not None:
                 self.compare(before, start)
             script = self.script(start.sheet)
@@ -117,12 +126,13 @@ class Queue:
             for step in typed:
                 terminal.send(step.keys)
                 terminal.settle(dice.choice([0.0, 0.0, 0.002, 0.01, 0.05]), limit=0.3)
+                shown = Seen.on(terminal) or shown
             if typed[-1].after is None:
                 # Into the commit, the push, or past them.
                 terminal.settle(0.5, limit=dice.random())
             terminal.kill()
             terminal.settle(0.0)
-            return Life(start, typed, Seen.on(terminal))
+            return Life(start, typed, Seen.on(terminal) or shown)
 
     def script(self, sheet: Sheet) -> list[Step]:
         """A run of edits from `sheet` on; some are undone, and now and then the item is saved and looked at again."""

@@ -5,9 +5,10 @@ from __future__ import annotations
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from pygments.lexers import get_lexer_by_name, get_lexer_for_filename
 
 from kgrade.tui import lines as lines_module
-from kgrade.tui.highlight import HighlightedText, file_rows
+from kgrade.tui.highlight import LEXERS, HighlightedText, colour, file_rows, leave_plain
 from kgrade.tui.lines import LazyRows, Row, Rows, SourceText, Span, message, row
 from kgrade.tui.opened import Opened
 
@@ -111,3 +112,19 @@ def test_file_rows_know_their_place_and_notes() -> None:
 
 def test_an_empty_state_has_no_marks() -> None:
     assert (len(message("not run", "R runs it")), message("x").marks) == (2, [])
+
+
+@pytest.mark.parametrize("suffix", sorted(set(LEXERS) - {".cuh", ".hip"}))
+def test_the_usual_languages_are_those_that_pygments_finds(suffix: str) -> None:
+    assert type(get_lexer_by_name(LEXERS[suffix])) is type(get_lexer_for_filename(f"kernel{suffix}"))
+
+
+def test_a_first_picture_is_plain_and_the_next_is_coloured() -> None:
+    text = HighlightedText(b"def f():\n    return 1\n", "kernel.py")
+    leave_plain()
+    try:
+        assert text[0] == (Span("def f():"),)
+    finally:
+        colour()
+    assert Span("def", "code.keyword") in text[0]
+    assert "".join(span.text for span in text[1]) == "    return 1"

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+import pytest
+
 from kgrade.desk import Desk
 from kgrade.records.slugs import ItemId
 from kgrade.tui.panes import panes
+from kgrade.tui.screens.stage import Stage
 from tests.conftest import Repo
 from tests.desk.conftest import ada, open_desk  # noqa: F401  (fixtures)
 from tests.desk.test_claiming import Clock, claiming_of
@@ -96,3 +99,50 @@ def test_a_rewritten_branch_is_said_until_it_is_followed(
         assert "rewritten" not in on.lines[0]
 
     at(desk, scene)
+
+
+def test_what_could_not_be_sent_says_when_it_is_tried_again_and_is(
+    hub: Repo,  # noqa: F811
+    box: Callable[..., tuple[Repo, Desk]],  # noqa: F811
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    _, desk = box("one")
+    grade(desk)
+    away = hub.path.with_name("away")
+    hub.path.rename(away)
+    timers: list[tuple[float, Callable[[], None]]] = []
+
+    def set_timer(stage: Stage, delay: float, then: Callable[[], None]) -> Held:
+        timers.append((delay, then))
+        return Held()
+
+    monkeypatch.setattr(Stage, "set_timer", set_timer)
+
+    async def scene(on: Play) -> None:
+        page, stage = on.app.page, on.app.stage
+        assert page is not None
+        await on.settled()
+        assert "tried again at" in on.message
+        assert "not sent, again at " in on.lines[0]
+        await on.press("ckept")
+        stage.mention("tried again at noon", "warn")
+        await on.settled()
+        assert "tried again at noon" in on.lines[-1]
+        assert "kept" in on.lines[-2], "what is said stands over the keys, not over what is typed"
+        await on.press("\x1b")
+        away.rename(hub.path)
+        delay, again = [each for each in timers if each[1] == page.sync][-1]
+        assert delay > 0
+        again()
+        await on.settled()
+        assert "not sent" not in on.lines[0]
+
+    at(desk, scene)
+    assert level_of(hub.show(S01.grade_path("ada"), "main")) == 3
+
+
+class Held:
+    """A timer that a person's patience stands for."""
+
+    def stop(self) -> None:
+        """Nothing runs."""

@@ -51,8 +51,7 @@ def test_from_the_first_key_to_the_commit(queue: Repo, width: int, height: int) 
         terminal.wait_for("verdict: accept")
         terminal.send("Sy")
         terminal.wait_for("softmax-rows/s01: Committed")
-        terminal.send("q")
-        assert terminal.wait_for_exit() == 0
+        assert terminal.leave() == 0
     log = queue.git("log", "-2", "--format=%s%n%(trailers:key=Item,valueonly)")
     assert "grade: softmax-rows/s01 accept" in log
     assert "grade: softmax-rows revise" in log

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.tui.snapshots import FOLDER, SCENES, SIZES, pictures, read, svg, text_of
+from tests.tui.snapshots import FOLDER, LEAD_SCENES, SCENES, SIZES, pictures, read, svg, text_of
 
 
 @pytest.mark.parametrize("size", SIZES, ids=lambda size: f"{size[0]}x{size[1]}")
@@ -16,7 +16,7 @@ def test_every_screen_is_as_it_was_kept(size: tuple[int, int]) -> None:
 
 
 def test_no_file_is_kept_of_a_screen_that_is_no_more() -> None:
-    assert {path.name for path in FOLDER.iterdir()} == {f"{scene.name}.txt" for scene in SCENES}
+    assert {path.name for path in FOLDER.iterdir()} == {f"{scene.name}.txt" for scene in (*SCENES, *LEAD_SCENES)}
 
 
 def test_a_kept_screen_is_drawn_with_every_character_in_its_shade() -> None:

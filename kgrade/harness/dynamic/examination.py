@@ -3,37 +3,24 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
 
 import msgspec
 
 from kgrade.harness.drawing import NotDrawable
-from kgrade.harness.dynamic import beside, calling, remembering, surroundings
-from kgrade.harness.dynamic.session import NotRun, Outcome, Session, Sighting
+from kgrade.harness.dynamic import surroundings
+from kgrade.harness.dynamic.session import NotRun, Session, Sighting
+from kgrade.harness.dynamic.table import TESTS, Scene, Test
 from kgrade.harness.integrity.findings import GRAVITY, made, ordered
+from kgrade.harness.integrity.runs import FIRST
 from kgrade.harness.oracle import Oracle
 from kgrade.harness.run import Run
 from kgrade.harness.standby import Standby
 from kgrade.harness.workers import Lost
-from kgrade.records.evidence import Finding, Integrity, SettlingTest, StageStatus
+from kgrade.records.evidence import Case, Finding, Integrity, SettlingTest, StageStatus
 
 BOX_S = 12.0  # for all tests of a submission together, on an interpreter
-
-
-@dataclass(frozen=True)
-class Test:
-    """One test: its name, the rules whose findings it settles, and how it is run.
-
-    `cheap` ones are run whatever time is left. With `one_cause`, what it sees is what a static finding of any of these
-    rules shows, and no finding of its own.
-    """
-
-    name: str
-    settles: tuple[str, ...]
-    run: Callable[[Session], Outcome]
-    cheap: bool = False
-    one_cause: bool = False
+ALONE_S = 60.0  # for the tests that one finding asks for, while a person watches
 
 
 def examine(
@@ -44,16 +31,22 @@ def examine(
     `checked` is what the check stage came to, if it was run.
     """
     session = Session(run.source.task, oracle, workers, framework, time.monotonic() + BOX_S, checked)
-    before = surroundings.hashes(run.folder)
-    tests: list[SettlingTest] = []
-    sightings: list[tuple[Test, Sighting]] = []
-    wanted = _tests(run, session, before)
-    for number, test in enumerate(wanted):
-        run.watch.step("integrity", number, len(wanted), test.name)
-        result, saw = _run(test, session)
-        tests.append(result)
-        sightings += [(test, each) for each in saw]
+    tests, sightings = _every(TESTS, run, session)
     return merged(found, tests, sightings, run.source.solution or {}, run.source.task.entry)
+
+
+def settle(
+    run: Run, rule: str, oracle: Oracle, workers: Standby, framework: str
+) -> tuple[Case | None, list[SettlingTest]]:
+    """Run the tests that settle findings of `rule`, and no others; return the case they began with and their results.
+
+    The first answer is always asked for: what follows says nothing where it is wrong. Raises `Cancelled`.
+    """
+    session = Session(run.source.task, oracle, workers, framework, time.monotonic() + ALONE_S)
+    wanted = [test for test in TESTS if test.name == FIRST or rule in test.settles]
+    results, _ = _every(wanted, run, session)
+    case = session.cases[0] if session.cases else None
+    return case, [each for each in results if rule in each.settles]
 
 
 def unexamined(found: Integrity, reason: str) -> Integrity:
@@ -64,52 +57,33 @@ def unexamined(found: Integrity, reason: str) -> Integrity:
     return msgspec.structs.replace(found, findings=findings, tests=tests)
 
 
-def _tests(run: Run, session: Session, before: Mapping[str, str]) -> Sequence[Test]:
-    folder = session.workers.get().place("") if session.workers is not None else ""
-
-    def place(file: str) -> str:
-        inside = file.removeprefix(folder.rstrip("/") + "/")
-        return inside if inside != file else ""
-
-    return (
-        Test("first-answer", ("T8", "T9", "S1", "S3", "S4", "R4", "R7"), calling.first_answer, cheap=True),
-        Test("output-form", ("T3", "T4"), calling.output_form, cheap=True),
-        Test("later-look", ("T1", "T2"), calling.later_look, cheap=True, one_cause=True),
-        Test("same-storage", ("R1", "R2", "T15", "T12", "T14"), remembering.same_storage, one_cause=True),
-        Test("new-storage", ("R1", "R2", "T15", "T12", "T14"), remembering.new_storage, one_cause=True),
-        Test("one-element", ("R2", "R1", "T15", "T12", "T14"), remembering.one_element, one_cause=True),
-        Test("late-calls", ("T12", "T14", "R1", "R2", "T15"), calling.late_calls, one_cause=True),
-        Test("launches", ("B2", "B6", "B1"), lambda session: calling.launches(session, folder), one_cause=True),
-        Test("timed-path", ("T13", "S6"), beside.timed_path, one_cause=True),
-        Test("shapes-beside", ("S6",), beside.shapes_beside),
-        Test("scales", ("S7",), beside.scales),
-        Test("distributions", ("S5", "S7", "S8"), beside.distributions, one_cause=True),
-        Test("replaced-names", ("T5", "T6", "T7", "U1"), lambda ours: surroundings.replaced_names(ours, place), True),
-        Test("global-state", ("S13",), lambda ours: surroundings.moved_switches(ours, place), True),
-        Test(
-            "what-ran",
-            ("E1", "E2", "E3", "R5", "T6", "T9", "T10"),
-            lambda ours: surroundings.what_ran(ours, place, run.source),
-            True,
-        ),
-        Test(
-            "task-files", ("E3",), lambda _: surroundings.files_changed(before, surroundings.hashes(run.folder)), True
-        ),
-    )
+def _every(
+    wanted: Sequence[Test], run: Run, session: Session
+) -> tuple[list[SettlingTest], list[tuple[Test, Sighting]]]:
+    """Run tests in order; return their results, and what each saw."""
+    scene = Scene(run, surroundings.hashes(run.folder), session.workers.get().place(""))
+    tests: list[SettlingTest] = []
+    sightings: list[tuple[Test, Sighting]] = []
+    for number, test in enumerate(wanted):
+        run.watch.step("integrity", number, len(wanted), test.name)
+        result, saw = _run(test, session, scene)
+        tests.append(result)
+        sightings += [(test, each) for each in saw]
+    return tests, sightings
 
 
-def _run(test: Test, session: Session) -> tuple[SettlingTest, tuple[Sighting, ...]]:
+def _run(test: Test, session: Session, scene: Scene) -> tuple[SettlingTest, tuple[Sighting, ...]]:
     def result(status: str, said: str) -> SettlingTest:
         return SettlingTest(name=test.name, status=status, said=said[:1200], settles=list(test.settles))  # type: ignore[arg-type]
 
     if not test.cheap and not session.on_time():
-        return result("not-run", f"the {BOX_S:g} s for such tests were used up"), ()
+        return result("not-run", "the time for such tests was used up"), ()
     try:
-        outcome = test.run(session)
+        outcome = test.run(session, scene)
     except (NotRun, NotDrawable) as why:
         return result("not-run", str(why)), ()
     except Lost as lost:
-        if test.run is calling.first_answer or not lost.alive:
+        if test.name == FIRST or not lost.alive:
             session.sound = session.sound or f"a call gave no result: {lost.reason}"
         sightings = _of_loss(lost)
         said = f"the call gave no result: {lost.reason}"

@@ -13,12 +13,14 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from kgrade.harness.build.runner import Finished, Runner, output_of
+from kgrade.harness.emulator.objects import Objects, key_of
+from kgrade.harness.emulator.torch_headers import TorchHeaders
 
 RUNTIME = Path(__file__).parent / "runtime"
 NO_COMPILER = "no C++ compiler was found on PATH (g++ or clang++)"
 PREPARE_S = 300
 _COMMON = [
-    "-std=c++17", "-fPIC", "-w", "-fno-strict-aliasing", "-fwrapv", "-fno-gnu-unique", "-march=native", "-pthread",
+    "-fPIC", "-w", "-fno-strict-aliasing", "-fwrapv", "-fno-gnu-unique", "-march=native", "-pthread",
 ]  # fmt: skip
 _FAST = ["-O2", "-g1", "-ftree-vectorize", "-fvect-cost-model=dynamic"]
 # What the checks say must be true of the source, so nothing is loaded before its time or twice.
@@ -61,55 +63,83 @@ class Compiler:
 
     Sources of a solution are compiled by `run`, behind the wall, to which the cache is readable and never writable:
     what one submission does there cannot reach the next. The runtime is kgrade's own and is compiled without a wall.
+    With `torch`, sources are extensions of it. Objects are kept in `keeps`, or else in the cache.
     """
 
     executable: Path
     cache: Path
     run: Runner
     limit_s: float = 300
+    torch: TorchHeaders | None = None
+    keeps: Path | None = None
     _prepared: dict[bool, Path] = field(default_factory=dict)
 
     def compile(
-        self, folder: Path, out: Path, checks: bool, *, arch: int = 90, includes: Sequence[Path] = ()
+        self,
+        folder: Path,
+        out: Path,
+        checks: bool,
+        *,
+        arch: int = 90,
+        includes: Sequence[Path] = (),
+        defines: Sequence[str] = (),
     ) -> Compiled:
         """Compile every `.cu` (and `.cpp`) under `folder`, translated, to `out/emulated[.checks].so`.
 
-        `arch` is the compute capability that `__CUDA_ARCH__` states (90 for sm_90). `out` must be writable by the
-        user behind the wall.
+        `arch` is the compute capability that `__CUDA_ARCH__` states (90 for sm_90), `defines` are macros. `out` must
+        be writable by the user behind the wall. What was compiled before is taken from the cache.
         """
         prepared = self.prepare(checks)
+        library = out / f"emulated{'.checks' * checks}.so"
+        kept = Objects(self.keeps or self.cache / "objects")
+        macros = [f"-D{each}" for each in (f"__CUDA_ARCH__={arch * 10}", *defines)]
+        key = key_of([prepared.name, *macros], [folder, *includes])
+        log = kept.fetch(key, library)
+        if log is not None:
+            return Compiled(library, f"[compiled before]\n{log}", 0.0)
+        made = self._compiled(prepared, folder, library, [*self.command(checks), *macros], includes)
+        if made.library is not None:
+            kept.add(key, made.library, made.log)
+        return made
+
+    def _compiled(
+        self, prepared: Path, folder: Path, library: Path, compiler: Sequence[str], includes: Sequence[Path]
+    ) -> Compiled:
         sources = sorted(path for path in folder.rglob("*") if path.suffix in (".cu", ".cpp", ".cc") and path.is_file())
-        name = "emulated.checks" if checks else "emulated"
         log: list[str] = []
-        seconds = 0.0
-        objects = []
+        commands, objects = [], []
         for number, source in enumerate(sources):
-            made = out / f"{name}.{number}.o"
-            command = [
-                *self._command(checks), f"-D__CUDA_ARCH__={arch * 10}", "-include", str(prepared / "cuda_emulator.h"),
+            made = library.with_suffix(f".{number}.o")
+            commands.append([
+                *compiler, "-include", str(prepared / self._header),
                 *(f"-I{path}" for path in (folder, source.parent, *includes)),
                 "-x", "c++", "-c", str(source), "-o", str(made),
-            ]  # fmt: skip
-            finished = self._finished(command, [folder, prepared, *includes], [out], log)
-            seconds += finished.seconds
-            if finished.returncode != 0:
-                return Compiled(None, "".join(log), seconds)
+            ])  # fmt: skip
             objects.append(str(made))
         # Bound inside itself, so that two solutions in one process never see each other's functions.
         runtime = [str(path) for path in sorted(prepared.glob("*.o"))]
-        library = out / f"{name}.so"
         link = [str(self.executable), "-shared", "-Wl,-Bsymbolic", "-pthread", "-ldl", "-o", str(library)]
-        finished = self._finished([*link, *objects, *runtime], [folder, prepared], [out], log)
-        seconds += finished.seconds
-        return Compiled(library if finished.returncode == 0 else None, "".join(log), seconds)
+        commands.append([*link, *objects, *runtime, *self._libraries()])
+        seconds, worked = 0.0, True
+        for command in commands:
+            finished = self._finished(command, [folder, prepared, *includes], [library.parent], log)
+            seconds += finished.seconds
+            worked = finished.returncode == 0
+            if not worked:
+                break
+        said = "".join(log)
+        for path, name in ((folder, folder.name), (library.parent, library.parent.name), (prepared, "runtime")):
+            said = said.replace(str(path), name)
+        return Compiled(library if worked else None, said, seconds)
 
     def prepare(self, checks: bool) -> Path:
         """Compile the runtime and its precompiled header once for this compiler; return their folder."""
         if checks not in self._prepared:
             place = self.cache / f"{self._key(checks)}{'-checks' if checks else ''}"
-            with _alone(self.cache):
-                if not (place / "complete").exists():
-                    self._prepare(place, checks)
+            if not (place / "complete").exists():
+                with _alone(self.cache):
+                    if not (place / "complete").exists():
+                        self._prepare(place, checks)
             self._prepared[checks] = place
         return self._prepared[checks]
 
@@ -119,12 +149,20 @@ class Compiler:
         for path in RUNTIME.iterdir():
             if path.is_file():
                 shutil.copyfile(path, place / path.name)
-        header = place / "cuda_emulator.h"
+        header = place / self._header
         self._own(
-            [*self._command(checks), "-D__CUDA_ARCH__=900", "-x", "c++-header", str(header), "-o", f"{header}.gch"]
+            [*self.command(checks), "-D__CUDA_ARCH__=900", "-x", "c++-header", str(header), "-o", f"{header}.gch"]
         )
         # The runtime itself is never instrumented: it must see what the checks must not.
-        plain = [str(self.executable), *_COMMON, "-O2", "-g1", "-fvisibility=hidden", *(["-DEMU_CHECKS"] * checks)]
+        plain = [
+            str(self.executable),
+            "-std=c++17",
+            *_COMMON,
+            "-O2",
+            "-g1",
+            "-fvisibility=hidden",
+            *(["-DEMU_CHECKS"] * checks),
+        ]
         for source in sorted(place.glob("*.cpp")):
             self._own([*plain, "-c", str(source), "-o", str(source.with_suffix(".o"))])
         for path in (place, *place.iterdir()):
@@ -136,13 +174,25 @@ class Compiler:
         if done.returncode != 0:
             raise RuntimeError(f"the emulator's runtime does not compile here: {done.stderr[-2000:]}")
 
-    def _command(self, checks: bool) -> list[str]:
-        return [str(self.executable), *_COMMON, *(_CHECKED if checks else _FAST)]
+    def command(self, checks: bool) -> list[str]:
+        """Return the compiler with the flags that every source and the precompiled header get."""
+        includes = [f"-I{path}" for path in self.torch.includes] if self.torch else []
+        standard = "-std=c++20" if self.torch else "-std=c++17"
+        return [str(self.executable), standard, *_COMMON, *(_CHECKED if checks else _FAST), *includes]
+
+    @property
+    def _header(self) -> str:
+        return "cuda_emulator_torch.h" if self.torch else "cuda_emulator.h"
+
+    def _libraries(self) -> list[str]:
+        if self.torch is None:
+            return []
+        return [f"-L{self.torch.libraries}", "-ltorch_python", "-ltorch_cpu", "-ltorch", "-lc10"]
 
     def _key(self, checks: bool) -> str:
         """A name for everything that the prepared runtime depends on."""
         digest = hashlib.sha256(
-            repr((str(self.executable), self.executable.stat().st_mtime, self._command(checks))).encode()
+            repr((str(self.executable), self.executable.stat().st_mtime, self.command(checks), self.torch)).encode()
         )
         for path in sorted(path for path in RUNTIME.iterdir() if path.is_file()):
             digest.update(path.name.encode() + path.read_bytes())

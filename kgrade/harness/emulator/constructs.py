@@ -12,7 +12,10 @@ PROVIDED_HEADERS = re.compile(
     rb"|cuda_fp16|cuda_bf16|cuda_fp8|mma|cooperative_groups|cooperative_groups/[a-z_]+"
     rb"|cuda_pipeline|cuda_pipeline_primitives|sm_[0-9]+_intrinsics|sm_[0-9]+_atomic_functions"
     rb"|cuda_profiler_api|nvtx3?/nvToolsExt|nvToolsExt"
-    rb"|cuda/barrier|cuda/pipeline|cuda/std/[a-z_]+|cuda/atomic)(?:\.h|\.hpp|\.cuh)?"
+    rb"|cuda/barrier|cuda/pipeline|cuda/std/[a-z_]+|cuda/atomic"
+    rb"|torch/(?:extension|types|all|torch|python|library)|c10/cuda/[A-Za-z0-9_]+"
+    rb"|ATen/cuda/(?:CUDAContext|CUDAContextLight|Exceptions|Atomic|CUDAApplyUtils|CUDAUtils|CUDAEvent)"
+    rb"|ATen/cuda/detail/[A-Za-z]+|THC/[A-Za-z]+)(?:\.h|\.hpp|\.cuh)?"
 )
 
 _REFUSED_HEADERS = (
@@ -42,12 +45,14 @@ _REFUSED_NAMES = {
     b"cluster_group": "thread block clusters (cluster_group)",
     b"cudaLaunchKernelEx": "cudaLaunchKernelEx",
     b"cudaLaunchKernelExC": "cudaLaunchKernelExC",
+    b"getCurrentCUDABlasHandle": "cuBLAS (getCurrentCUDABlasHandle)",
     b"cudaTextureObject_t": "textures (cudaTextureObject_t)",
     b"cudaSurfaceObject_t": "surfaces (cudaSurfaceObject_t)",
     b"tex1Dfetch": "textures (tex1Dfetch)",
     b"tex2D": "textures (tex2D)",
-    b"cudaGraph_t": "graphs (cudaGraph_t)",
-    b"cudaGraphExec_t": "graphs (cudaGraphExec_t)",
+    b"cudaGraphCreate": "graphs that are not captured from a stream (cudaGraphCreate)",
+    b"cudaGraphExecUpdate": "graphs that change (cudaGraphExecUpdate)",
+    b"cudaGraphExecKernelNodeSetParams": "graphs that change (cudaGraphExecKernelNodeSetParams)",
     b"__shfl": "shuffles without a mask (__shfl), which sm_70 and later do not have",
     b"__shfl_down": "shuffles without a mask (__shfl_down), which sm_70 and later do not have",
     b"__shfl_xor": "shuffles without a mask (__shfl_xor), which sm_70 and later do not have",

@@ -30,6 +30,13 @@ _ALIGN = re.compile(rb"__align__(?=[ \t]*\()")
 _FORCE_INLINE = re.compile(rb"\b(?:inline|__inline__|__inline)\b(?=[^;{}()]*\b__forceinline__\b)")
 _INLINE_AFTER = re.compile(rb"\b__forceinline__\b((?:[ \t\n]+\w+)*?[ \t\n]+)(?:inline|__inline__)\b")
 _LAMBDA_QUALIFIER = re.compile(rb"\](?:[ \t]*\b__(?:device|host)__\b)+")
+# Devices as extensions of PyTorch name them: here the CPU is the one that they ask for.
+_DEVICES = (
+    (re.compile(rb"\.type\(\)\s*\.is_cuda\b"), b".is_cpu"),
+    (re.compile(rb"\bis_cuda\b"), b"is_cpu"),
+    (re.compile(rb"\bkCUDA\b"), b"kCPU"),
+    (re.compile(rb"\b(DeviceType::|Backend::|DispatchKey::|TORCH_LIBRARY_IMPL\(\s*\w+\s*,\s*)CUDA\b"), rb"\1CPU"),
+)
 # Evaluated where the call stands: a literal has no other value for any thread, and `auto` would lose its meaning.
 _IN_PLACE = {"number_literal", "null", "true", "false", "char_literal", "initializer_list", "string_literal"}
 
@@ -56,14 +63,15 @@ class _File:
         return self.text[node.start_byte : node.end_byte]
 
 
-def translate(sources: Mapping[str, bytes], *, split: bool = False) -> dict[str, bytes]:
+def translate(sources: Mapping[str, bytes], *, split: bool = False, torch: bool = False) -> dict[str, bytes]:
     """Return the translated text of every CUDA or C++ source, under the same relative paths.
 
     Other files are left out. With `split`, kernels whose threads can be run in a loop are (see `splitting`); the
-    checks need each thread for itself. Raises `CannotRun` at the first construct that CPU emulation does not have.
+    checks need each thread for itself. With `torch`, sources are extensions of it. Raises `CannotRun` at the first
+    construct that CPU emulation does not have.
     """
     wanted = {path: text for path, text in sorted(sources.items()) if path.endswith(SOURCES)}
-    prepared = {path: _prepared(path, text) for path, text in wanted.items()}
+    prepared = {path: _prepared(path, _without_device(text) if torch else text) for path, text in wanted.items()}
     trees = {path: _parse(text) for path, text in prepared.items()}
     templates = frozenset(name for path, tree in trees.items() for name in _template_kernels(tree, prepared[path]))
     known: dict[bytes, list[bytes]] | None = {} if split else None
@@ -72,6 +80,13 @@ def translate(sources: Mapping[str, bytes], *, split: bool = False) -> dict[str,
             for name, texts in splitting.bodies(prepared[path], tree).items():
                 known.setdefault(name, []).extend(texts)
     return {path: _translated(_File(path, text, templates, known), trees[path]) for path, text in prepared.items()}
+
+
+def _without_device(text: bytes) -> bytes:
+    """Let an extension ask for the CPU where it asks for a CUDA device; no line moves."""
+    for device, processor in _DEVICES:
+        text = device.sub(processor, text)
+    return text
 
 
 def _prepared(path: str, text: bytes) -> bytes:

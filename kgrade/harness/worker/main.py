@@ -28,6 +28,7 @@ class Worker:
         self.last: Any = None
         self.watcher = Watcher(self.caller)
         self.ahead: Any = None
+        self.extensions: Any = None
 
     def serve(self, line: Line) -> None:
         """Answer until told to quit or the line is cut."""
@@ -55,6 +56,12 @@ class Worker:
         versions = prepare(request.message["framework"], request.message["interpreter"], request.message["precise"])
         self.caller = Caller(FRAMEWORKS[request.message["framework"]]())
         self.watcher = Watcher(self.caller)
+        extensions = request.message.get("extensions")
+        if extensions is not None:
+            from .extensions import Extensions
+
+            self.extensions = Extensions(extensions)
+            self.extensions.install()
         device = request.message.get("device")
         if device is not None:
             from .ahead import prepare_ahead
@@ -77,7 +84,10 @@ class Worker:
         called = self.functions[request.message["function"]]
         if "launch" in request.message:
             called = called.launcher(request.message["launch"])
-        return self.caller.call(request, called, self.functions.get(PREPARE))
+        if self.extensions is None:
+            return self.caller.call(request, called, self.functions.get(PREPARE))
+        with self.extensions.running(request.message.get("order", 0)):
+            return self.caller.call(request, called, self.functions.get(PREPARE))
 
     def do_faults(self, request: Request) -> Dict[str, Any]:
         """Say what the checks saw in the last call of an emulated launcher."""

@@ -19,6 +19,7 @@ from textual.message import Message
 from kgrade.tui.driver.output import Output
 from kgrade.tui.driver.shadow import Shadow
 from kgrade.tui.driver.terminfo import scrolls_regions
+from kgrade.tui.driver.typed import Typed
 
 _ENTER: Final = "\x1b[?1049h"
 _SHOW_CURSOR: Final = "\x1b[?25h"
@@ -88,17 +89,22 @@ class ChangedCellsDriver(LinuxDriver):
         """Read keys until the program takes no more, or the terminal is gone."""
         parser = XTermParser(self._debug)
         decoder = getincrementaldecoder("utf-8")("replace")
+        typed = Typed()
         while not self.exit_event.is_set():
             ready, _, _ = select.select([self.fileno], [], [], 0.1)
-            if ready:
-                data = self._read()
-                if not data:
-                    self._lose()
-                    return
-                for message in parser.feed(decoder.decode(data)):
-                    self.process_message(message)
-            for message in parser.tick():
-                self.process_message(message)
+            data = self._read() if ready else b""
+            if ready and not data:
+                self._lose()
+                return
+            self._hand_on(parser, typed.feed(decoder.decode(data)) if ready else typed.rest())
+        self._hand_on(parser, typed.rest())
+
+    def _hand_on(self, parser: XTermParser, text: str) -> None:
+        # The parser takes "" for the end of all input.
+        for message in parser.feed(text) if text else ():
+            self.process_message(message)
+        for message in parser.tick():
+            self.process_message(message)
 
     def _read(self) -> bytes:
         """What was typed; nothing when the terminal is gone."""
@@ -106,6 +112,20 @@ class ChangedCellsDriver(LinuxDriver):
             return os.read(self.fileno, 4096)
         except OSError:
             return b""
+
+    def disable_input(self) -> None:
+        """Read no more keys. What was typed and not read belongs to the editor that gets the terminal next."""
+        if self._mouse:
+            # Nor do reports of the mouse, which may be among it.
+            super().disable_input()
+            return
+        signal.signal(signal.SIGWINCH, signal.SIG_DFL)
+        if self.exit_event.is_set():
+            return
+        self.exit_event.set()
+        if self._key_thread is not None:
+            self._key_thread.join()
+        self.exit_event.clear()
 
     def _lose(self) -> None:
         self.send_message(TerminalLost())

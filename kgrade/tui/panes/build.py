@@ -5,7 +5,6 @@ from __future__ import annotations
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
-from kgrade.harness.build.sass import operands
 from kgrade.records.evidence import Build, BuildTarget, KernelResources, Occupancy
 from kgrade.tui.lines import Lines, Row, Rows, Span
 from kgrade.tui.pane import Glance, Pane
@@ -155,6 +154,8 @@ def _registers(one: KernelResources) -> Span:
 
 def _kernel(one: KernelResources) -> list[Row]:
     """All of one kernel: why it fails, its config and grid, its code and what it is made of."""
+    from kgrade.harness.build.sass import operands  # brings all that builds, which a first picture need not wait for
+
     rows = failure(one.failure, indent="  ") if one.failure else []
     config = " ".join(f"{name}={value}" for name, value in one.config.items())
     facts = [

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from typing import Final
 
-from kgrade.records.evidence import CaseTiming, Samples
+from kgrade.records.evidence import CaseTiming, Ceilings, Samples
 from kgrade.tui.lines import Row, Span
 from kgrade.tui.panes import figures, plots
 from kgrade.tui.panes.layout import heading, sentence
@@ -13,6 +14,7 @@ from kgrade.tui.panes.layout import heading, sentence
 _NAME: Final = 16
 _AXIS: Final = 58
 _CHART: Final = 76
+_ROOF_POINTS: Final = 40
 
 
 def samples(timed: Mapping[str, Samples]) -> list[Row]:
@@ -58,25 +60,58 @@ def size_against_time(cases: Sequence[CaseTiming]) -> list[Row]:
     return rows
 
 
-def roofline(cases: Sequence[CaseTiming], indicative: bool) -> list[Row]:
+def roofline(cases: Sequence[CaseTiming], indicative: bool, ceilings: Ceilings | None = None) -> list[Row]:
     """Achieved arithmetic over arithmetic intensity, one point a case; no roof without ceilings that were measured."""
     rows = [heading("roofline", "flop per byte against flop per second")]
     if not indicative:
         return [*rows, *_absent("an interpreter ran the kernel: its times say nothing of a device")]
-    points = [
-        (case.flops / case.bytes, case.flops / case.candidate.median_us * 1e6)
+    placed = [
+        (case, case.flops / case.bytes, case.flops / case.candidate.median_us * 1e6)
         for case in cases
         if case.candidate and case.candidate.median_us > 0 and case.flops and case.bytes
     ]
-    if not points:
+    if not placed:
         lacks = [name for name in ("flops", "bytes") if not any(getattr(case, name) for case in cases)]
         said = " and ".join(f"work.{name}" for name in lacks)
         return [*rows, *_absent(f"the task does not say its {said}" if lacks else "the candidate has no time")]
-    names = (_intensity, _rate)
-    drawn = plots.chart({"candidate": points}, names, width=_CHART, height=8, joined=False)
+    series = {"candidate": [(intensity, rate) for _, intensity, rate in placed]}
+    dtypes = dict.fromkeys(case.case.dtype for case, _, _ in placed)
+    roofs = {dtype: roof for dtype in dtypes if (roof := _roof(ceilings, dtype)) is not None}
+    for dtype, (peak, copied) in roofs.items():
+        series[f"roof {dtype}"] = _along(peak, copied, [intensity for _, intensity, _ in placed])
+    drawn = plots.chart(series, (_intensity, _rate), width=_CHART, height=8, joined=False)
     rows += [Row(spans=(Span(f"  {line}", "note"),)) for line in drawn]
-    why = "the evidence holds no measured bandwidth and peak of the device"
-    return rows + sentence(f"no roof is drawn because {why}", "dim", lead="— ", indent="  ")
+    for case, intensity, rate in placed:
+        if case.case.dtype in roofs:
+            peak, copied = roofs[case.case.dtype]
+            bound, limit = ("arithmetic", peak) if intensity * copied > peak else ("memory", intensity * copied)
+            text = f"{case.case.name}: {rate / limit:.0%} of the roof, which {bound} sets there"
+            rows += sentence(text, "note", indent="  ")
+    if ceilings is not None:
+        rows += sentence(f"roof of {ceilings.device}, {ceilings.measured}: {ceilings.method}", "dim", indent="  ")
+    for dtype in dtypes:
+        if ceilings is not None and dtype not in roofs:
+            why = ceilings.refused.get(dtype, "that arithmetic was not measured")
+            rows += sentence(f"no roof is drawn for {dtype} because {why}", "dim", lead="— ", indent="  ")
+    if ceilings is None:
+        why = "the evidence holds no measured bandwidth and peak of the device; measure: kgrade doctor --ceilings"
+        rows += sentence(f"no roof is drawn because {why}", "dim", lead="— ", indent="  ")
+    return rows
+
+
+def _roof(ceilings: Ceilings | None, dtype: str) -> tuple[float, float] | None:
+    """The peak of `dtype` in flop/s and the copy bandwidth in B/s, where both were measured."""
+    if ceilings is None or dtype not in ceilings.flops_per_s:
+        return None
+    return ceilings.flops_per_s[dtype], ceilings.copy_bytes_per_s
+
+
+def _along(peak: float, copied: float, intensities: Sequence[float]) -> list[tuple[float, float]]:
+    """Points of the roof from below the smallest intensity to past the ridge and the largest."""
+    ridge = peak / copied
+    low, high = math.log(min(*intensities, ridge) / 2), math.log(max(*intensities, ridge) * 2)
+    steps = [math.exp(low + (high - low) * step / _ROOF_POINTS) for step in range(_ROOF_POINTS + 1)]
+    return [(at, min(peak, at * copied)) for at in steps]
 
 
 def _absent(why: str) -> list[Row]:

@@ -82,6 +82,8 @@ class _FileView:
         self._pair = pair
         self._base = base
         self._remarks = remarks
+        self._remarked_new = remarks.lines(f"solution/{pair.new_path}") if pair.new_path else []
+        self._remarked_old = remarks.lines(self._label(pair.old_path) or "", "old") if pair.old_path else []
         self._digits = len(str(max(len(pair.old), len(pair.new), 1)))
         self._parts: dict[tuple[int, int], _Parts | None] = {}
         self._hunks: list[Hunk] | None = None
@@ -102,9 +104,11 @@ class _FileView:
         if kind == "binary":
             return [Rows([BLANK, self._title("not text, so not shown", "warn")])]
         if kind == "same":
-            lines = [HunkLine(number, number) for number in range(len(self._pair.new))]
-            whole = LazyRows(len(lines), lambda number: make(lines[number]))
-            return [Rows([BLANK, replace(self._title("the same on both sides, o opens"), fold=whole)])]
+            whole = self._gap(0, 0, len(self._pair.new), make)
+            held = whole[0] if whole else Row()
+            told = f", {figures.count(len(self._remarked_new), 'remark')} there" if held.mark else ""
+            title = self._title(f"the same on both sides{told}, o opens")
+            return [Rows([BLANK, replace(title, fold=held.fold, mark=held.mark, sign=held.sign)])]
         hunks = self._found(ignore_space)
         added = sum(change.new_end - change.new for hunk in hunks for change in hunk.changes)
         removed = sum(change.old_end - change.old for hunk in hunks for change in hunk.changes)
@@ -151,15 +155,53 @@ class _FileView:
         old = new = 0
         whole = self._pair.kind in ("added", "removed")
         for hunk in hunks:
-            rows = _gap(old, new, hunk.old - old, make)
+            rows = self._gap(old, new, hunk.old - old, make)
             if not whole:
                 spans = f"@@ -{_range(hunk.old, hunk.old_end)} +{_range(hunk.new, hunk.new_end)} @@"
                 rows.append(Row(spans=(Span(spans, "hunk"),), mark="hunk"))
             lines = order(hunk)
-            parts += [Rows(rows), _Made(lines, make, whole)]
+            parts += [Rows(rows), self._made(lines, make, whole)]
             old, new = hunk.old_end, hunk.new_end
-        parts.append(Rows(_gap(old, new, len(self._pair.old) - old, make)))
+        parts.append(Rows(self._gap(old, new, len(self._pair.old) - old, make)))
         return parts
+
+    def _made(self, lines: list[HunkLine], make: Callable[[HunkLine], Row], whole: bool) -> LazyRows:
+        """The lines of a hunk, marked where remarks begin; of a file that is wholly new the first is marked too."""
+        marks = self._marks(lines)
+        if whole and lines:
+            marks.setdefault(0, "hunk")
+
+        def made(index: int) -> Row:
+            row = make(lines[index])
+            return replace(row, mark=marks[index]) if index in marks else row
+
+        return LazyRows(len(lines), made, sorted(marks))
+
+    def _gap(self, old: int, new: int, count: int, make: Callable[[HunkLine], Row]) -> list[Row]:
+        """What stands unchanged, behind a fold, which says when there are remarks in it."""
+        if count <= 0:
+            return []
+        remarked = [line - 1 - new for line in self._remarked_new if new < line <= new + count]
+        marks = frozenset(remarked)
+
+        def made(step: int) -> Row:
+            row = make(HunkLine(old + step, new + step))
+            return replace(row, mark="finding") if step in marks else row
+
+        told = f", {figures.count(len(remarked), 'remark')} there" if remarked else ""
+        row = fold(f"… {figures.count(count, 'unchanged line')}{told}", LazyRows(count, made, remarked))
+        return [replace(row, mark="finding", sign="!") if remarked else row]
+
+    def _marks(self, lines: Sequence[HunkLine]) -> dict[int, str]:
+        new, old = set(self._remarked_new), set(self._remarked_old)
+        if not new and not old:
+            return {}
+        return {
+            number: "finding"
+            for number, line in enumerate(lines)
+            if (line.new is not None and line.new + 1 in new)
+            or (line.new is None and line.old is not None and line.old + 1 in old)
+        }
 
     def _row(self, line: HunkLine) -> Row:
         """A row of the unified layout."""
@@ -251,24 +293,6 @@ class _Parts(NamedTuple):
     old: list[tuple[int, int]]
     new: list[tuple[int, int]]
     blanks_only: bool
-
-
-class _Made(LazyRows):
-    """The lines of a hunk; a file that is wholly new is one hunk whose first line is the mark."""
-
-    def __init__(self, lines: list[HunkLine], make: Callable[[HunkLine], Row], whole: bool) -> None:
-        def made(index: int) -> Row:
-            row = make(lines[index])
-            return replace(row, mark="hunk") if whole and index == 0 else row
-
-        super().__init__(len(lines), made, [0] if whole and lines else [])
-
-
-def _gap(old: int, new: int, count: int, make: Callable[[HunkLine], Row]) -> list[Row]:
-    if count <= 0:
-        return []
-    lines = LazyRows(count, lambda step: make(HunkLine(old + step, new + step)))
-    return [fold(f"… {figures.count(count, 'unchanged line')}", lines)]
 
 
 def _marked(text: str, ranges: Sequence[tuple[int, int]]) -> tuple[Span, ...]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from kgrade.records.grade import FindingAnswer
 from kgrade.tui.lines import Lines, Place, Row, Rows, Span
 from kgrade.tui.pane import Glance, Pane
 from kgrade.tui.panes import figures
@@ -12,13 +11,13 @@ from kgrade.tui.panes.glances import aged, worst_state
 from kgrade.tui.panes.layout import BLANK, Joined, sentence
 from kgrade.tui.panes.logs import log_section
 from kgrade.tui.panes.remarks import SEVERITY_STYLES, Sighting, findings
+from kgrade.tui.panes.rule import MEANING, result_rows
 from kgrade.tui.panes.sections import collected, missing_targets, not_run, spaced, state, target_heading
 
 if TYPE_CHECKING:
     from kgrade.desk.item import EvidenceFile, Item
     from kgrade.desk.sheet import Sheet
 
-_MEANING = {"tell": "proves itself", "suspect": "needs a look", "note": "context"}
 _SNIPPET_LINES = 12
 
 
@@ -26,7 +25,7 @@ def pane(item: Item, sheet: Sheet) -> Pane:
     """The findings on `item`, gravest first, then what each target's examination came to."""
     found = findings(item)
     sections = [_summary(found)] if found else []
-    sections += [_finding(one, sheet.findings.get(one.finding.key)) for one in found]
+    sections += [_finding(one, sheet) for one in found]
     sections += [_target(target, file, item) for target, file in collected(item)] + [missing_targets(item)]
     parts: list[Lines] = [Rows(spaced(sections))]
     for _, file in collected(item):
@@ -48,16 +47,17 @@ def glance(item: Item) -> Glance:
 
 def _summary(found: list[Sighting]) -> list[Row]:
     counts = {level: sum(one.finding.severity == level for one in found) for level in SEVERITY_STYLES}
-    text = ", ".join(f"{figures.count(count, level)} ({_MEANING[level]})" for level, count in counts.items() if count)
-    return sentence(f"{text}. A finding is evidence, never a verdict.")
+    text = ", ".join(f"{figures.count(count, level)} ({MEANING[level]})" for level, count in counts.items() if count)
+    rows = sentence(f"{text}. A finding is evidence, never a verdict.")
+    return rows + sentence("D judges, Enter with a comment; O runs what settles it; I shows its rule.", "dim")
 
 
-def _finding(sighting: Sighting, answer: FindingAnswer | None) -> list[Row]:
+def _finding(sighting: Sighting, sheet: Sheet) -> list[Row]:
     one = sighting.finding
     place = Place(one.path, one.line)
     title = (
         Span(f"! {one.rule} {one.name}", SEVERITY_STYLES[one.severity]),
-        Span(f"  {one.severity}, {_MEANING[one.severity]}  ", "dim"),
+        Span(f"  {one.severity}, {MEANING[one.severity]}  ", "dim"),
     )
     rows = [Row(spans=(*title, Span(f"{one.path}:{one.line}", "place")), mark="finding", place=place)]
     for number, line in enumerate(one.snippet.split("\n")[:_SNIPPET_LINES]):
@@ -69,13 +69,8 @@ def _finding(sighting: Sighting, answer: FindingAnswer | None) -> list[Row]:
         )
     rows += sentence(one.why, indent="  ", lead="why      ")
     rows += sentence(one.settles, indent="  ", lead="settles  ")
-    for target, result in sighting.results.items():
-        text = f"{target}: {result}" if result else f"{target}: not run, so a person must judge"
-        rows += sentence(text, "" if result else "dim", indent="  ", lead="result   ")
-    if answer is None:
-        return rows + sentence("not judged yet", "dim", indent="  ", lead="you      ")
-    said = answer.disposition.replace("-", " ") + (f": {answer.comment}" if answer.comment else "")
-    return rows + sentence(said, "note", indent="  ", lead="you      ")
+    probes = [probe for probe in sheet.probes.values() if probe.finding == one.key]
+    return rows + result_rows(sighting.results, sheet.findings.get(one.key), probes)
 
 
 def _target(target: str, file: EvidenceFile, item: Item) -> list[Row]:

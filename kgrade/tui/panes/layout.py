@@ -11,18 +11,21 @@ from typing import Final, NamedTuple
 
 from rich.cells import cell_len
 
+from kgrade.records.neutral import neutral
 from kgrade.tui.lines import Lines, Place, Row, Rows, Span
-from kgrade.tui.text import neutral
 
 WIDTH: Final = 78
 """Columns that sentences are wrapped to; a table puts what matters most within them."""
 
 BLANK: Final = Row()
 _LABEL: Final = 12
+_LONGEST: Final = 20_000
+_LONGEST_LABEL: Final = 1_000
 
 
 def heading(text: str, note: str = "", style: str = "dim") -> Row:
     """A section's first row, with a short note after it."""
+    text, note = text[:_LONGEST_LABEL], note[:_LONGEST_LABEL]
     spans = (Span(text, "heading"),)
     return Row(spans=(*spans, Span(f"  {note}", style)) if note else spans)
 
@@ -43,7 +46,12 @@ def sentence(text: str, style: str = "", indent: str = "", lead: str = "") -> li
 
 
 def wrapped(text: str, width: int) -> list[str]:
-    """The words of `text` on lines of at most `width` cells where words allow; line ends in `text` are kept."""
+    """The words of `text` on lines of at most `width` cells where words allow; line ends in `text` are kept.
+
+    Past 20,000 characters only how many more there are.
+    """
+    if len(text) > _LONGEST:
+        text = f"{text[:_LONGEST]} ⟨{len(text) - _LONGEST:,} more characters⟩"
     return [line for paragraph in text.splitlines() for line in _filled(paragraph, width)]
 
 
@@ -108,7 +116,8 @@ def _padded(cells: Sequence[Span], columns: Sequence[Column], widths: Sequence[i
 
 def _clipped(cell: str | Span, most: int) -> Span:
     span = cell if isinstance(cell, Span) else Span(cell)
-    text = neutral(span.text)
+    # No character of a cell takes less than a column, but for marks, of which each bears two.
+    text = neutral(span.text[: 3 * most + 1])
     if cell_len(text) <= most:
         return span
     while cell_len(text) > most - 1:

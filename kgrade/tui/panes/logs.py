@@ -27,7 +27,7 @@ _LONG: Final = 400
 class LogRows:
     """The lines of a log, numbered; `✗` and `!` stand before those that name an error or a warning.
 
-    What is large comes bit by bit, so its number of lines grows.
+    What is large comes bit by bit, so its number of lines grows. Where it ends too early a last row says so.
     """
 
     def __init__(self, data: bytes | Spool) -> None:
@@ -35,9 +35,11 @@ class LogRows:
         self._text = SourceText(data)
 
     def __len__(self) -> int:
-        return len(self._text)
+        return len(self._text) + bool(self._fault)
 
     def __getitem__(self, index: int, /) -> Row:
+        if self._fault and index == len(self._text):
+            return Row(spans=(Span(f"the log ends here too early: {self._fault}", "warn"),), sign="!")
         line = self._text[index]
         sign, style = _severity(line)
         gutter = (Span(f"{index + 1:{len(str(len(self)))}} ", "number"),)
@@ -47,6 +49,10 @@ class LogRows:
     def marks(self) -> Sequence[int]:
         """The lines with errors in the first bytes, sought when somebody goes to one."""
         return _error_lines(self._data if isinstance(self._data, bytes) else self._data.read(0, _SCANNED))
+
+    @property
+    def _fault(self) -> str:
+        return "" if isinstance(self._data, bytes) else self._data.fault
 
     def find(self, needle: str) -> Iterator[int | None]:
         """Lines that hold `needle`; see `Lines.find`."""

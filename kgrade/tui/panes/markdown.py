@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Final
 
 from rich.cells import cell_len
 
+from kgrade.records.neutral import neutral
 from kgrade.tui.highlight import HighlightedText
 from kgrade.tui.lines import LazyRows, Lines, Row, Rows, SourceText, Span
 from kgrade.tui.panes.layout import BLANK, WIDTH, Column, Entry, table
-from kgrade.tui.text import neutral
 
 if TYPE_CHECKING:
     from markdown_it.token import Token

@@ -75,7 +75,7 @@ def _target(target: str, file: EvidenceFile, item: Item) -> list[Lines]:
         _overview(timing, indicative),
         *(_case(case, indicative) for case in timing.cases),
         curves.size_against_time(timing.cases),
-        curves.roofline(timing.cases, indicative),
+        curves.roofline(timing.cases, indicative, timing.ceilings),
         provenance(environment, timing.method),
     ]
     return [Rows(spaced(sections)), *([Rows([BLANK])] if timing.log else []), *log_section(file, timing.log)]

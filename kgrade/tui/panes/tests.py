@@ -151,10 +151,11 @@ def _unseen(check: Check, target: str) -> list[Row]:
 
 
 def _probes(sheet: Sheet) -> list[Row]:
-    if not sheet.probes:
+    own = [probe for probe in sheet.probes.values() if not probe.finding]
+    if not own:
         return []
     rows = [heading("your own cases")]
-    for probe in sheet.probes.values():
+    for probe in own:
         symbols = " ".join(f"{name}={value}" for name, value in probe.case.symbols.items())
         name = f"{symbols} {figures.dtype(probe.case.dtype)} {probe.case.family}"
         rows.append(Row(spans=(state(probe.result), Span(f"  {name}"))))

@@ -11,7 +11,7 @@ from kgrade.desk.desk import Desk
 from kgrade.desk.people import Moved
 from kgrade.desk.saving import Saved
 from kgrade.desk.sitting import Sitting
-from kgrade.records.evidence import STAGES
+from kgrade.records.evidence import STAGES, Finding
 from kgrade.records.slugs import ItemId
 from kgrade.repository.order import EmptyQueue
 from kgrade.tui.contexts import Option, PickContext, QuestionContext, TextContext
@@ -20,10 +20,11 @@ from kgrade.tui.queue_view import empty_rows
 from kgrade.tui.screens.collecting import CollectingPage
 from kgrade.tui.screens.findings import Findings
 from kgrade.tui.screens.help import HelpPage
+from kgrade.tui.screens.leading import Leading
 from kgrade.tui.screens.looking import go_on, leads_on, looking_deeds
 from kgrade.tui.screens.notes import Notes
 from kgrade.tui.screens.panes import PaneMaker, PaneSet
-from kgrade.tui.screens.probing import ask_for_case
+from kgrade.tui.screens.probing import ask_for_case, settle
 from kgrade.tui.screens.queue import Kind, QueuePage
 from kgrade.tui.screens.reading import Deeds, reading_deeds
 from kgrade.tui.screens.scoring import Scoring
@@ -38,10 +39,6 @@ from kgrade.tui.widgets.status import Status
 _PAUSE_S: Final = 60.0
 """Seconds without a key after which nobody is thought to work on the item."""
 
-_NOT_YET: Final = {
-    "audit": "the audit is not in this version yet; kgrade list --json has the grades",
-}
-
 
 class GradingPage:
     """Plays on the stage. What it cannot do now it says in `why_not`, for the message line and the help."""
@@ -54,12 +51,14 @@ class GradingPage:
         self._panes = PaneSet(stage, makers)
         self._scoring: Scoring | None = None
         self._notes: Notes | None = None
-        self._list: QueuePage | None = None
         self._last_key = time.monotonic()
+        self.leading = Leading(stage, desk, makers, self._uncovered)
         self._settling = Settling(stage, desk, self._take, self.sync)
         self._leaving = threading.Event()
         self._sends = False
         self._only_reads = False
+        self._is_empty = False
+        self._saved_before = ""
         self._without_item: Deeds = {**reading_deeds(stage), **self._page_deeds()}
         self._deeds: Deeds = self._without_item
         stage.set_parts(rubric=True)
@@ -124,6 +123,7 @@ class GradingPage:
             self._scoring.sitting.close()
         self._scoring = self._notes = None
         self._deeds = self._without_item
+        self._is_empty = True
         self._panes.clear()
         self._stage.view.show(empty_rows(empty))
         self.draw()
@@ -133,7 +133,7 @@ class GradingPage:
     def draw(self) -> None:
         """Bring status, tabs and strip in line with the sitting; what did not change is not drawn."""
         stage = self._stage
-        if self._list is not None and stage.dispatcher.is_open(self._list):
+        if stage.dispatcher.is_covered(self):
             return
         stage.tabs.show(self._panes.tabs(stage.dispatcher.table))
         if self._scoring is None:
@@ -146,6 +146,12 @@ class GradingPage:
         stage.status.show(status_of(sitting, self._desk.progress(), clock, idle=idle, alarm=alarm))
         stage.strip.show(rubric_view(self._scoring.sitting, self._scoring.focus))
 
+    def _uncovered(self) -> None:
+        """A lead's page was left; what the app was opened for is done where there is no item below it."""
+        if self._scoring is None and not self._is_empty:
+            self._exit()
+        self.draw()
+
     def _edited(self) -> None:
         scoring = self._scoring
         if scoring is not None:
@@ -156,8 +162,6 @@ class GradingPage:
 
     def why_not(self, action: str) -> str | None:
         """Why `action` cannot be done now."""
-        if action in _NOT_YET:
-            return _NOT_YET[action]
         if action == "settle":
             return self._settling.why_not(self._scoring.sitting if self._scoring else None)
         if self._scoring is None or self._notes is None:
@@ -166,8 +170,8 @@ class GradingPage:
             return self._notes.why_no_note()
         if action == "editor.place":
             return self._notes.why_no_place()
-        if action == "finding" and not leads_on(self._stage):
-            return Findings(self._stage, self._scoring, lambda: self._panes.open).why_not()
+        if action.startswith("finding") and not (action == "finding" and leads_on(self._stage)):
+            return self._findings(self._scoring).why_not(action)
         if action == "snippet":
             return self._scoring.why_no_snippet()
         return None
@@ -181,6 +185,10 @@ class GradingPage:
             now = time.monotonic()
             self._scoring.sitting.add_active(min(now - self._last_key, _PAUSE_S))
             self._last_key = now
+        if action == "score" and self._saved_before and self._scoring is not None:
+            here = self._scoring.sitting.item.id
+            self._stage.say(f"{self._saved_before}; {key} refused: {here} was not seen yet", "warn")
+            return
         self._deeds[action](key)
 
     def typed(self, text: str) -> None:
@@ -198,6 +206,7 @@ class GradingPage:
             "close": lambda key: self._leave(),
             "queue": lambda key: self._show_list("queue"),
             "my-grades": lambda key: self._show_list("my grades"),
+            "audit": lambda key: self.leading.audit(),
             "settle": lambda key: self._settling.settle(self._scoring.sitting if self._scoring else None),
             "item.next": lambda key: self._neighbour(1),
             "item.previous": lambda key: self._neighbour(-1),
@@ -220,6 +229,9 @@ class GradingPage:
             "snippet": lambda key: scoring.snippet(),
             "gates": lambda key: scoring.gates(),
             "finding": lambda key: self._enter(scoring),
+            "finding.judge": lambda key: self._findings(scoring).next_judgement(),
+            "finding.rule": lambda key: self._findings(scoring).explain(),
+            "finding.settle": lambda key: self._findings(scoring).settle(),
             "private": lambda key: scoring.private_note(),
             "verdict": lambda key: scoring.verdict(),
             "feedback": lambda key: scoring.feedback(),
@@ -230,6 +242,7 @@ class GradingPage:
             "save": lambda key: self._save(scoring),
             "skip": lambda key: self._skip(scoring.sitting),
             "run": lambda key: self._collect(scoring.sitting.item.id),
+            "compare": lambda key: self.leading.choose(scoring.sitting.item.id, self.draw),
             "probe": lambda key: ask_for_case(stage, scoring.sitting, self._desk.root, self._probed),
         }
 
@@ -242,16 +255,31 @@ class GradingPage:
         if leads_on(self._stage):
             go_on(self._stage)
         else:
-            Findings(self._stage, scoring, lambda: self._panes.open).judge()
+            self._findings(scoring).judge()
+
+    def _findings(self, scoring: Scoring) -> Findings:
+        return Findings(self._stage, scoring, lambda: self._panes.open, self._settle)
+
+    def _settle(self, finding: Finding, stage: str | None) -> None:
+        """Run the tests that settle a finding, or collect `stage` where that settles it."""
+        assert self._scoring is not None
+        sitting = self._scoring.sitting
+        if stage is None:
+            settle(self._stage, sitting, self._desk.root, finding, self._edited)
+        else:
+            self._collect_stages(sitting.item.id, [stage])
 
     def _collect(self, item: ItemId) -> None:
         """Ask for a stage, collect its evidence, and open the item again to show it."""
         options = [Option("", "every stage"), *(Option(stage, stage) for stage in STAGES)]
 
         def chosen(stage: str) -> None:
-            CollectingPage(self._stage, item, self._desk.root, [stage] if stage else [], lambda: self._reload(item))
+            self._collect_stages(item, [stage] if stage else [])
 
         PickContext(self._stage, f"collect evidence for {item} on this machine", lambda: options, chosen)
+
+    def _collect_stages(self, item: ItemId, stages: list[str]) -> None:
+        CollectingPage(self._stage, item, self._desk.root, stages, lambda: self._reload(item))
 
     def _probed(self) -> None:
         """Show the sheet with the probe in it, where the probes are listed."""
@@ -264,7 +292,7 @@ class GradingPage:
             self._show_pane(pane)
 
     def _show_list(self, kind: Kind) -> None:
-        self._list = QueuePage(self._stage, self._desk, kind, self.open, self.draw)
+        QueuePage(self._stage, self._desk, kind, self.open, self.draw)
 
     def _neighbour(self, step: int) -> None:
         here = self._scoring.sitting.item.id if self._scoring else None
@@ -378,8 +406,14 @@ class GradingPage:
     def _saved(self, saved: Saved, standing: str) -> None:
         self.open_next()
         self.sync()
-        self._stage.say("; ".join([f"{saved.item}: {standing}", *saved.notes]), "good")
+        self._saved_before = f"{saved.item}: {standing}"
+        self._stage.say("; ".join([self._saved_before, *saved.notes]), "good")
         self._stage.dispatcher.release()
+        # A level that was typed before the item could be seen was meant for another.
+        self._stage.call_after_refresh(self._seen)
+
+    def _seen(self) -> None:
+        self._saved_before = ""
 
     def sync(self) -> None:
         """Send what waits, in a thread; the status line says what came of it."""
@@ -391,16 +425,16 @@ class GradingPage:
         try:
             self._desk.sync(self._leaving)
         except TROUBLE as why:
-            application.call_from_thread(self._stage.say, sentence(why), "bad")
+            application.call_from_thread(self._stage.mention, sentence(why), "bad")
         else:
             if self._desk.notes:
-                application.call_from_thread(self._stage.say, "; ".join(self._desk.notes), "warn")
+                application.call_from_thread(self._stage.mention, "; ".join(self._desk.notes), "warn")
         application.call_from_thread(self._synced)
 
     def _synced(self) -> None:
         self._sends = False
-        self.draw()
         self._settling.after_step()
+        self.draw()
 
     def _moved(self, scoring: Scoring, anyway: bool, moved: Moved) -> None:
         self._stage.dispatcher.release()

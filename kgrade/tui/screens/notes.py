@@ -100,12 +100,13 @@ class Notes:
 
     def _copy(self, text: str) -> None:
         """Terminals and tmux may drop the clipboard sequence, so the text also goes to a file."""
-        self._stage.application.copy_to_clipboard(text)
+        data = text.encode("utf-8", "surrogateescape")
+        self._stage.application.copy_to_clipboard(data.decode("utf-8", "replace"))
         base = os.environ.get("XDG_STATE_HOME") or str(Path.home() / ".local" / "state")
         path = Path(base) / "kgrade" / "copied.txt"
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_text(text, encoding="utf-8", errors="surrogateescape")
+            path.write_bytes(data)
         except OSError as why:
             self._stage.say(f"copied, if your terminal allows it; {path} could not be written: {why.strerror}", "warn")
             return

@@ -1,15 +1,15 @@
-"""The nine panes of an item in one line view, each left and found again where one was."""
+"""The panes of an item in one line view, each left and found again where one was."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 
 from kgrade.desk.item import Item
 from kgrade.desk.sheet import Sheet
 from kgrade.tui.keys import KeyTable
 from kgrade.tui.lines import Lines, message
 from kgrade.tui.opened import Opened
-from kgrade.tui.pane import TABS, Pane
+from kgrade.tui.pane import TABS, Pane, Tab
 from kgrade.tui.screens.stage import Stage
 from kgrade.tui.widgets.lines import Position
 from kgrade.tui.widgets.tabs import TabState
@@ -23,10 +23,13 @@ _NO_ITEM = Pane(message("no item is open", "Q shows the queue"))
 
 
 class PaneSet:
-    """The panes of the open item, made by `makers`; `open` is the id of the one that is shown."""
+    """The panes of the open item, made by `makers` and told by `tabs`; `open` is the id of the one that is shown."""
 
-    def __init__(self, stage: Stage, makers: Mapping[str, PaneMaker], first: str = "diff") -> None:
+    def __init__(
+        self, stage: Stage, makers: Mapping[str, PaneMaker], first: str = "diff", tabs: Sequence[Tab] = TABS
+    ) -> None:
         self._stage = stage
+        self._tabs = tabs
         self._makers = makers
         self._panes: dict[str, Pane] = {}
         self._positions: dict[str, Position] = {}
@@ -69,7 +72,7 @@ class PaneSet:
     @property
     def names(self) -> list[str]:
         """The ids of the panes, in their order."""
-        return [tab.id for tab in TABS]
+        return [tab.id for tab in self._tabs]
 
     def after(self, step: int) -> str:
         """The id of the pane `step` places on, round the end."""
@@ -130,7 +133,7 @@ class PaneSet:
                 tab.id == self.open,
                 tab.short,
             )
-            for tab in TABS
+            for tab in self._tabs
         )
 
     def _make(self, item: Item, sheet: Sheet) -> None:

@@ -1,28 +1,29 @@
-"""A case of one's own: asked for in one line, run while one watches, kept in the sheet as a probe."""
+"""What a person has run on the open item: a case of one's own, or the tests that settle a finding. Kept as probes."""
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from kgrade.desk.sitting import Sitting
+from kgrade.records.evidence import Finding
 from kgrade.tui.contexts import TextContext
-from kgrade.tui.keys import Context
-from kgrade.tui.lines import Row, Rows, Span, row
-from kgrade.tui.screens.help import HelpPage
-from kgrade.tui.screens.reading import Deeds, reading_deeds
+from kgrade.tui.screens.running import RunningPage
 from kgrade.tui.screens.stage import Stage
-from kgrade.tui.screens.trouble import TROUBLE, sentence
 from kgrade.tui.text_entry import TextEntry
 
 if TYPE_CHECKING:
-    from kgrade.harness.progress import Step
-    from kgrade.records.evidence import CaseCheck
+    from kgrade.records.evidence import CaseCheck, SettlingTest
     from kgrade.records.grade import Probe
 
-_STYLES = {"passed": "good", "failed": "bad"}
+_STYLES: Final = {"passed": "good", "failed": "bad"}
+_SEEN: Final = {
+    "seen": ("! seen:", "bad"),
+    "not-seen": ("✓ not seen:", "good"),
+    "not-run": ("— not run, because", "dim"),
+}
+INTERPRETED: Final = "cpu"
 
 
 def ask_for_case(stage: Stage, sitting: Sitting, queue: Path, ended: Callable[[], None], text: str = "") -> None:
@@ -33,102 +34,64 @@ def ask_for_case(stage: Stage, sitting: Sitting, queue: Path, ended: Callable[[]
     label = "case (sizes, dtype, family, layout, atol= rtol= ulp=, on TARGET)"
 
     def done(said: str) -> None:
-        if said.strip():
-            ProbingPage(stage, sitting, queue, said.strip(), ended)
+        text = said.strip()
+        if text:
+            RunningPage(stage, f"{sitting.item.id}: {text}", lambda page: _run_case(page, sitting, queue, text), ended)
 
     TextContext(stage, TextEntry(label, text or first), done)
 
 
-class ProbingPage:
-    """What the case shows, over the page that began it; `ended` is called when one leaves."""
+def settle(stage: Stage, sitting: Sitting, queue: Path, finding: Finding, ended: Callable[[], None]) -> None:
+    """Run the tests that settle `finding`, interpreted on this machine."""
+    title = f"{sitting.item.id}: what settles {finding.rule} {finding.name} at {finding.path}:{finding.line}"
+    RunningPage(stage, title, lambda page: _run_tests(page, sitting, queue, finding), ended)
 
-    context: Context = "collecting"
 
-    def __init__(self, stage: Stage, sitting: Sitting, queue: Path, text: str, ended: Callable[[], None]) -> None:
-        self._stage = stage
-        self._sitting = sitting
-        self._ended = ended
-        self._before = stage.view.position
-        self._cancel = threading.Event()
-        self._running = True
-        self._rows = [Row((Span(f"{sitting.item.id}: {text}", "heading"),))]
-        self._deeds: Deeds = {
-            **reading_deeds(stage),
-            "redraw": lambda key: stage.draw_afresh(),
-            "help": lambda key: HelpPage(stage, self),
-            "close": lambda key: self._leave(),
-        }
-        stage.dispatcher.open(self)
-        self._show()
-        stage.say("running: q cancels")
-        stage.run_worker(lambda: self._run(queue, text), thread=True)
+def _run_case(page: RunningPage, sitting: Sitting, queue: Path, text: str) -> Callable[[], None]:
+    """In a thread: the harness takes seconds, and the code under test as long as its limit allows."""
+    from kgrade.collection import CollectionError, probe_item
+    from kgrade.harness.channel import Cancelled
 
-    def why_not(self, action: str) -> str | None:
-        """Everything can be done here."""
-        return None
+    try:
+        kept, found = probe_item(queue, sitting.item.id, text, lambda at: page.step(at.text), page.cancel)
+    except Cancelled:
+        return lambda: page.over("cancelled; nothing was kept", "warn")
+    except (CollectionError, OSError, MemoryError) as error:
+        why = str(error) or "there is not enough memory for this case"
+        return lambda: page.over(why, "bad")
+    return lambda: _show_case(page, sitting, kept, found)
 
-    def perform(self, action: str, key: str) -> None:
-        """Read, or cancel and leave."""
-        self._deeds[action](key)
 
-    def typed(self, text: str) -> None:
-        """Nothing is typed here."""
+def _show_case(page: RunningPage, sitting: Sitting, kept: Probe, found: CaseCheck) -> None:
+    style = _STYLES.get(found.status, "warn")
+    page.add(f"{found.status}: {kept.summary}", style)
+    for output in found.outputs:
+        for worst in output.worst[:5]:
+            page.add(f"{output.name}{worst.index}: got {worst.got}, expected {worst.expected}, {worst.ulp} ULP")
+    if found.failure is not None:
+        page.add(found.failure.advice)
+    page.keep(sitting, kept, style)
 
-    def _run(self, queue: Path, text: str) -> None:
-        """In a thread: the harness takes seconds, and the code under test as long as its limit allows."""
-        from kgrade.collection import CollectionError, probe_item
-        from kgrade.harness.channel import Cancelled
 
-        application = self._stage.application
+def _run_tests(page: RunningPage, sitting: Sitting, queue: Path, finding: Finding) -> Callable[[], None]:
+    """In a thread, as a case of one's own is run."""
+    from kgrade.collection import CollectionError, settle_finding
+    from kgrade.harness.channel import Cancelled
 
-        def step(at: Step) -> None:
-            application.call_from_thread(self._add, at.text)
+    try:
+        kept, tests = settle_finding(
+            queue, sitting.item.id, finding, INTERPRETED, lambda at: page.step(at.text), page.cancel
+        )
+    except Cancelled:
+        return lambda: page.over("cancelled; nothing was kept", "warn")
+    except (CollectionError, OSError, MemoryError) as error:
+        why = str(error) or "there is not enough memory for these tests"
+        return lambda: page.over(why, "bad")
+    return lambda: _show_tests(page, sitting, kept, tests)
 
-        try:
-            kept, found = probe_item(queue, self._sitting.item.id, text, step, self._cancel)
-        except Cancelled:
-            application.call_from_thread(self._over, "cancelled; nothing was kept", "warn")
-        except (CollectionError, OSError, MemoryError) as why:
-            application.call_from_thread(self._over, str(why) or "there is not enough memory for this case", "bad")
-        else:
-            application.call_from_thread(self._found, kept, found)
 
-    def _found(self, kept: Probe, found: CaseCheck) -> None:
-        style = _STYLES.get(found.status, "warn")
-        self._add(f"{found.status}: {kept.summary}", style)
-        for output in found.outputs:
-            for worst in output.worst[:5]:
-                self._add(f"{output.name}{worst.index}: got {worst.got}, expected {worst.expected}, {worst.ulp} ULP")
-        if found.failure is not None:
-            self._add(found.failure.advice)
-        try:
-            self._sitting.edit("probes", self._sitting.new_key("probes"), kept)
-        except TROUBLE as why:
-            self._over(sentence(why), "bad")
-        else:
-            self._over("kept as a probe: u takes it back", style)
-
-    def _over(self, said: str, style: str) -> None:
-        self._running = False
-        self._add(said, style)
-        if self._stage.dispatcher.is_open(self):
-            self._stage.say(f"{said}; q shows the item again")
-
-    def _add(self, text: str, style: str = "") -> None:
-        self._rows.append(row(f"  {text}", style))
-        if self._stage.dispatcher.top is self:
-            self._show()
-
-    def _show(self) -> None:
-        self._stage.view.show(Rows(list(self._rows)))
-        self._stage.view.go_to(len(self._rows) - 1)
-
-    def _leave(self) -> None:
-        if self._running:
-            self._cancel.set()
-            self._stage.say("cancelling…")
-            return
-        self._stage.dispatcher.close(self)
-        self._stage.view.resume(self._before)
-        self._stage.say("")
-        self._ended()
+def _show_tests(page: RunningPage, sitting: Sitting, kept: Probe, tests: list[SettlingTest]) -> None:
+    for test in tests:
+        words, style = _SEEN[test.status]
+        page.add(f"{test.name}: {words} {test.said}", style)
+    page.keep(sitting, kept, _STYLES.get(kept.result, "warn"))

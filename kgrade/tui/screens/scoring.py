@@ -115,7 +115,7 @@ class Scoring:
         open_ones = [
             number
             for number, gate in enumerate(gates)
-            if gate in self.sitting.item.suggestions and gate not in self.sitting.sheet.gates
+            if gate in self.sitting.suggestions and gate not in self.sitting.sheet.gates
         ]
         title = "gates: Enter confirms, again denies"
         first = open_ones[0] if open_ones else 0
@@ -191,14 +191,14 @@ class Scoring:
             answer = self.sitting.sheet.gates.get(gate.id)
             denied = answer is not None and not answer.confirmed
             sign = "-" if denied else gate_sign(self.sitting, gate.id)
-            said = answer.comment if answer else self.sitting.item.suggestions.get(gate.id, "")
+            said = answer.comment if answer else self.sitting.suggestions.get(gate.id, "")
             first, then = (said, gate.title) if said else (gate.title, "")
             options.append(Option(gate.id, f"({sign}) {gate.id}: {first}", then))
         return options
 
     def _gate(self, gate: str) -> None:
         answer = self.sitting.sheet.gates.get(gate)
-        suggested = self.sitting.item.suggestions.get(gate)
+        suggested = self.sitting.suggestions.get(gate)
         if answer is None and suggested:
             self.edit("gates", gate, GateAnswer(confirmed=True, comment=suggested))
         elif answer is None:

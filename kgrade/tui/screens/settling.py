@@ -5,6 +5,7 @@ And what settles itself: what could not be sent is sent again when it is time.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterator
 
 from textual.timer import Timer
@@ -26,6 +27,8 @@ class Settling:
         self._reopened = reopened
         self._send = send
         self._again: Timer | None = None
+        self._again_at = ""
+        self._told = ""
 
     def alarm(self, sitting: Sitting | None) -> str:
         """What the status line says there is to settle, and the key for it; cheap enough for every edit."""
@@ -34,6 +37,8 @@ class Settling:
             said = "branch rewritten"
         elif standing is not None and standing.trouble == "collision":
             said = "two versions"
+        elif self._again_at:
+            return f"not sent, again at {self._again_at}"
         else:
             said = "only reading" if sitting is not None and sitting.read_only else ""
         keys = self._stage.dispatcher.table.of("settle").keys
@@ -59,12 +64,19 @@ class Settling:
         """A step towards the remote is done: say its alarms, and try again later where that can help."""
         alarms, standing = self._desk.alarms, self._desk.last_standing
         if alarms:
-            self._stage.say("; ".join(alarms), "bad")
+            self._stage.mention("; ".join(alarms), "bad")
         if self._again is not None:
             self._again.stop()
-            self._again = None
-        if standing is not None and standing.state == "committed" and standing.retry_in is not None:
-            self._again = self._stage.set_timer(standing.retry_in, self._send)
+            self._again, self._again_at = None, ""
+        if standing is None or standing.state != "committed" or standing.retry_in is None:
+            self._told = ""
+            return
+        self._again = self._stage.set_timer(standing.retry_in, self._send)
+        self._again_at = time.strftime("%H:%M:%S", time.localtime(time.time() + standing.retry_in))
+        if standing.reason != self._told:
+            # Each reason once: whoever works on must not lose what else is said to it.
+            self._told = standing.reason
+            self._stage.mention(f"tried again at {self._again_at}: {standing.reason}", "warn")
 
     def _options(self, sitting: Sitting | None) -> Iterator[Option]:
         for number, alarm in enumerate(self._desk.alarms):

@@ -11,11 +11,11 @@ from textual.drivers.linux_driver import LinuxDriver
 from textual.geometry import Offset
 from textual.screen import Screen
 
+from kgrade.records.neutral import neutral
 from kgrade.tui.dispatcher import Dispatcher
 from kgrade.tui.driver import ChangedCellsDriver
 from kgrade.tui.editor import EditorError, edited
 from kgrade.tui.keys import KeyTable
-from kgrade.tui.text import neutral
 from kgrade.tui.text_entry import TextEntry
 from kgrade.tui.widgets.bottom import EntryText, KeysShown, MessageText, key_lines, message_lines, parted
 from kgrade.tui.widgets.drawn import Drawn
@@ -41,6 +41,8 @@ class Stage(Screen[None]):
         self._larger = 0
         self._zoomed = False
         self._with_rubric = False
+        self._typing = False
+        self._with_tabs = False
 
     def compose(self) -> ComposeResult:
         """Everything, once."""
@@ -57,8 +59,16 @@ class Stage(Screen[None]):
         elif isinstance(self.keys.value, MessageText):
             self._context_changed()
 
+    def mention(self, text: str, tone: str = "") -> None:
+        """Say what nobody asked for just now: while a text is typed in the message line, it stands over the keys."""
+        if self._typing:
+            self.keys.show(MessageText(parted(neutral(text), self.size.width - 2)[0], tone))
+        else:
+            self.say(text, tone)
+
     def show_entry(self, entry: TextEntry | None) -> None:
         """Show the text being typed in the message line, with the terminal's own cursor in it."""
+        self._typing = entry is not None
         if entry is None:
             self.say("")
             self._cursor(visible=False)
@@ -76,21 +86,22 @@ class Stage(Screen[None]):
             self.say(str(why), "bad")
             return None
 
-    def set_parts(self, *, rubric: bool) -> None:
-        """Whether the tabs and the rubric strip are on the stage."""
+    def set_parts(self, *, rubric: bool, tabs: bool | None = None) -> None:
+        """Whether the rubric strip, and the tabs (None: with the strip), are on the stage."""
         self._with_rubric = rubric
-        self._lay_out()
+        self._with_tabs = rubric if tabs is None else tabs
+        self._lay_out_now()
 
     def zoom(self) -> bool:
         """Give the strip's rows to the evidence, or take them back; return whether it has them now."""
         self._zoomed = not self._zoomed
-        self._lay_out()
+        self._lay_out_now()
         return self._zoomed
 
     def enlarge_strip(self, rows: int) -> None:
         """Give the strip more rows, or fewer."""
         self._larger = max(-9, min(self._larger + rows, 30))
-        self._lay_out()
+        self._lay_out_now()
 
     def draw_afresh(self) -> None:
         """Draw everything again, whatever the terminal shows."""
@@ -122,9 +133,15 @@ class Stage(Screen[None]):
 
     def _lay_out(self) -> None:
         width, height = self.size
-        self.tabs.display = self._with_rubric
+        self.tabs.display = self._with_tabs
         self.strip.display = self._with_rubric and not self._zoomed
         self.strip.styles.height = strip_height(width, height, self._larger)
+
+    def _lay_out_now(self) -> None:
+        """Lay out, so that the key after this one, in the same packet perhaps, finds every part in its new size."""
+        self._lay_out()
+        with self.application.batch_update():
+            self._refresh_layout()
 
     def _context_changed(self) -> None:
         self.keys.show(KeysShown.of(self.dispatcher.table, self.dispatcher.top.context))

@@ -26,23 +26,22 @@ class Drawn(Widget, Generic[Value]):
         self.value = value
         self._draw = draw
         self._base = base
-        self._lines: list[Strip] | None = None
+        self._lines: list[Strip] = []
+        self._lines_size: Size | None = None
 
     def show(self, value: Value) -> None:
         """Show `value` from now on; nothing is drawn again for an equal one."""
         if value != self.value:
             self.value = value
-            self._lines = None
+            self._lines_size = None
             self.refresh()
-
-    def on_resize(self) -> None:
-        """Draw for the new size."""
-        self._lines = None
 
     def render_line(self, y: int) -> Strip:
         """Line `y` of what is drawn."""
         size = self.size
-        if self._lines is None:
+        # By the size and not by the message that tells of it, which may come after the picture.
+        if self._lines_size != size:
+            self._lines_size = size
             self._lines = [_fitted(segments(line, self._base), size.width) for line in self._draw(self.value, size)]
         strip = self._lines[y] if y < len(self._lines) else _fitted(segments([Span("")], self._base), size.width)
         return strip.apply_style(self.rich_style)

@@ -12,9 +12,9 @@ from rich.segment import Segment
 from rich.style import Style
 from textual.strip import Strip
 
+from kgrade.records.neutral import neutral
 from kgrade.tui.lines import Row, Span
 from kgrade.tui.palette import STYLES, segments
-from kgrade.tui.text import neutral
 
 _GUTTER_FROM: Final = 60
 """Columns from which there is room for line numbers."""

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from rich.cells import cell_len, set_cell_size
 from textual.geometry import Size
 
+from kgrade.records.neutral import neutral
 from kgrade.tui.lines import Span
-from kgrade.tui.text import neutral
 
 _NAME = 17
 _WIDE = 150

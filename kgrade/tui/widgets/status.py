@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from rich.cells import cell_len
 from textual.geometry import Size
 
+from kgrade.records.neutral import neutral
 from kgrade.tui.lines import Span
-from kgrade.tui.text import neutral
 
 
 @dataclass(frozen=True, slots=True)

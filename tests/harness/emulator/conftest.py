@@ -4,34 +4,14 @@ from __future__ import annotations
 
 import hashlib
 import os
-import subprocess
-import time
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import pytest
 
 from kgrade.harness.emulator import translate
 from kgrade.harness.emulator.compiler import NO_COMPILER, Compiler, find_compiler
-from tests.harness.emulator.running import Loaded
-
-
-@dataclass
-class Finished:
-    returncode: int
-    stdout: bytes
-    stderr: bytes
-    seconds: float
-    stopped_by: str | None = None
-
-
-def run(command: Sequence[str], *, readable: Sequence[Path], writable: Sequence[Path], limit_s: float) -> Finished:
-    """Run without a wall: the sources are the tests' own."""
-    begin = time.monotonic()
-    done = subprocess.run(command, capture_output=True, timeout=limit_s, check=False)
-    return Finished(done.returncode, done.stdout, done.stderr, time.monotonic() - begin)
-
+from tests.harness.emulator.running import Loaded, run
 
 Load = Callable[..., Loaded]
 

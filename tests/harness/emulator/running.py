@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Mapping
+import subprocess
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +14,22 @@ import numpy as np
 
 from kgrade.harness.build.runner import Runner
 from kgrade.harness.emulator.findings import Finding, read_findings
+
+
+@dataclass
+class Finished:
+    returncode: int
+    stdout: bytes
+    stderr: bytes
+    seconds: float
+    stopped_by: str | None = None
+
+
+def run(command: Sequence[str], *, readable: Sequence[Path], writable: Sequence[Path], limit_s: float) -> Finished:
+    """Run without a wall: the sources are the tests' own."""
+    begin = time.monotonic()
+    done = subprocess.run(command, capture_output=True, timeout=limit_s, check=False)
+    return Finished(done.returncode, done.stdout, done.stderr, time.monotonic() - begin)
 
 
 class Loaded:

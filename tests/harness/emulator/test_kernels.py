@@ -454,6 +454,48 @@ def group_grid(rng: np.random.Generator) -> Case:
     return _sum(rng, np.float32, 3000)
 
 
+@kernel("asynchronous")
+def barrier_object(rng: np.random.Generator) -> Case:
+    x = normal(rng, 5, 64)
+    return Case([x], [f32(5, 64)], [5], [2 * wide(x) + wide(x)[:, ::-1]], 1e-6)
+
+
+@kernel("asynchronous")
+def barrier_copies(rng: np.random.Generator) -> Case:
+    x = normal(rng, 5, 128)
+    return Case([x], [f32(5, 128)], [5], [x[:, ::-1]], 0)
+
+
+@kernel("asynchronous")
+def pipeline_stages(rng: np.random.Generator) -> Case:
+    x = normal(rng, 7, 64)
+    return Case([x], [f32(64)], [7], [wide(x).sum(0)[::-1]])
+
+
+@kernel("asynchronous")
+def pipeline_roles(rng: np.random.Generator) -> Case:
+    x = normal(rng, 8, 32)
+    return Case([x], [f32(8, 32)], [8], [x[:, ::-1]], 0)
+
+
+@kernel("asynchronous")
+def pipeline_own(rng: np.random.Generator) -> Case:
+    x = normal(rng, 5, 64)
+    return Case([x], [f32(64)], [5], [wide(x).prod(0)])
+
+
+@kernel("asynchronous")
+def group_copies(rng: np.random.Generator) -> Case:
+    x = normal(rng, 2, 96)
+    return Case([x], [f32(96)], [], [wide(x).sum(0)[::-1]], 1e-6)
+
+
+@kernel("asynchronous")
+def captured(rng: np.random.Generator) -> Case:
+    x = normal(rng, 100)
+    return Case([x], [f32(100)], [100], [14 * wide(x)], 1e-6)
+
+
 def _run(loaded: Any, name: str, make: Make, seed: int = 0) -> None:
     case = make(np.random.default_rng(7))
     arguments = [*case.inputs, *case.outputs, *case.symbols, None]

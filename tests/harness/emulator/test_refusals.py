@@ -22,6 +22,7 @@ REFUSED = {
     "TMA": "__global__ void k(const __grid_constant__ CUtensorMap map) {}",
     "textures": "__global__ void k(cudaTextureObject_t t) {}",
     "dynamic parallelism": "__global__ void k() { child<<<1, 1>>>(); }",
+    "graphs that are not captured": "void f() { cudaGraph_t g; cudaGraphCreate(&g, 0); }",
     "clusters": "__device__ void f() { auto c = cooperative_groups::this_cluster(); }",
     "without a mask": "__device__ float f(float v) { return __shfl_down(v, 1); }",
     "initial value": "__global__ void k() { __shared__ int s = 3; }",

@@ -6,9 +6,10 @@ from rich.cells import cell_len
 
 from kgrade.desk.sheet import Sheet
 from kgrade.records import codec
-from kgrade.records.evidence import Build, Check, Evidence, SeenFault, Stage, Timing, ToleranceUsed
+from kgrade.records.evidence import Build, Ceilings, Check, Evidence, SeenFault, Stage, Timing, ToleranceUsed
 from kgrade.records.grade import FindingAnswer, Probe, ProbeCase
 from kgrade.tui.panes import build, findings, performance, profile, tests
+from kgrade.tui.panes.logs import LogRows
 from tests.tui.panes.builders import (
     broken,
     built,
@@ -213,6 +214,26 @@ def test_several_sizes_make_a_curve_and_points_on_the_roofline():
     assert all(len(line) <= 80 for line in lines)
 
 
+def test_measured_ceilings_are_the_roof_and_say_where_they_come_from():
+    ceilings = Ceilings(
+        device="H\x1b[2J200",
+        measured="2026-12-01T10:00:00Z",
+        method="torch, device events",
+        copy_bytes_per_s=4e12,
+        flops_per_s={"float16": 8e14},
+    )
+    time = timed(cases=sizes(), ceilings=ceilings)
+    lines = shown(performance.pane(item({"sm_90": evidence("sm_90", time=time)}), EMPTY).lines)
+    roof = lines[lines.index(" roofline  flop per byte against flop per second") :]
+    said = " ".join(" ".join(roof).split())
+    assert "o candidate x roof float16" in said
+    assert "% of the roof, which memory sets there" in said
+    assert "2026-12-01T10:00:00Z: torch, device events" in said
+    assert "no roof is drawn" not in said
+    assert "\x1b" not in said
+    assert all(cell_len(line) <= 80 for line in lines)
+
+
 def test_stored_evidence_is_drawn_or_says_why_not():
     stored = [codec.decode(Evidence, path.read_bytes(), path.name) for path in sorted(QUEUE.rglob("evidence/cpu.json"))]
     timings = [one for one in stored if any(case.candidate for case in one.stages.time.cases)]
@@ -286,3 +307,25 @@ def test_an_examination_without_findings_says_what_that_means():
     pane = findings.pane(item({"cpu": evidence(integrity=integrity())}), EMPTY)
     assert "no finding: none of the signs" in text(pane.lines)
     assert pane.glance.text == "✓"
+
+
+def test_a_log_that_did_not_come_whole_says_so_at_its_end():
+    class Broken:
+        block = 1 << 14
+        size = 1000
+        newlines = (0, 2)
+        fault = "only 8 of 1000 bytes could be read; see: git fsck, and df"
+
+        def __len__(self) -> int:
+            return 8
+
+        def read(self, start: int, stop: int) -> bytes:
+            return b"one\ntwo\n"[start:stop]
+
+    rows = LogRows(Broken())
+    assert [rows[number].text for number in range(len(rows))] == [
+        "one",
+        "two",
+        "the log ends here too early: only 8 of 1000 bytes could be read; see: git fsck, and df",
+    ]
+    assert rows[2].sign == "!"

@@ -15,14 +15,18 @@ struct BlockLoop {
   // One stretch between two barriers, for every thread; `Global`: what it calls asks the built-in variable.
   template <bool Global, class Body>
   EMU_INLINE void stretch(const Body& body) const {
-    if (__builtin_expect(machine.shuffled, 0)) return shuffled<Global>(body);
+    if (__builtin_expect(machine.shuffled, 0)) {
+      const Body copy = body;  // were the address of `body` known elsewhere, every store would make it read anew
+      return shuffled<Global>(copy);
+    }
     unsigned rank = 0;
     for (unsigned z = 0; z < blockDim.z; ++z) {
       for (unsigned y = 0; y < blockDim.y; ++y) {
-        const unsigned width = blockDim.x;
-        for (unsigned x = 0; x < width; ++x) {
-          if (Global) threadIdx = {x, y, z};
-          body(uint3{x, y, z}, rank + x);
+        const unsigned long width = blockDim.x;
+        if (width > kMaxThreads) __builtin_unreachable();  // so that no index is thought to wrap around
+        for (unsigned long x = 0; x < width; ++x) {
+          if (Global) threadIdx = {unsigned(x), y, z};
+          body(uint3{unsigned(x), y, z}, unsigned(rank + x));
         }
         rank += width;
       }
@@ -32,7 +36,7 @@ struct BlockLoop {
   // The whole kernel for every thread: each has parameters of its own, which it may change.
   template <bool Global, class Body>
   EMU_INLINE void threads(const Body& body) const {
-    stretch<Global>([&body](const uint3 index, unsigned) __attribute__((always_inline)) {
+    stretch<Global>([body](const uint3 index, unsigned) __attribute__((always_inline)) {
       Body own = body;
       own(index);
     });

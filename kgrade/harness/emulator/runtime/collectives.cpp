@@ -277,6 +277,11 @@ unsigned gather(unsigned mask, const void* value, size_t bytes, void* out, Site 
   return lanes;
 }
 
+void all_arrived() {
+  if (observer.block_barrier) observer.block_barrier();
+  note_event();
+}
+
 void wait_grid(Site site) {
   current()->site = site;
   if (!grid.cooperative) abandon(720, "grid.sync() in a launch that is not cooperative");

@@ -137,5 +137,10 @@ EMU_INLINE void wait(const Group& group) {
   emu::wait_copies(0);
   group.sync();
 }
+template <unsigned Left, class Group>
+EMU_INLINE void wait_prior(const Group& group) {
+  emu::wait_copies(Left);
+  group.sync();
+}
 
 }  // namespace cooperative_groups

@@ -12,6 +12,7 @@
 #include <cstring>
 #include <ctime>
 #include <limits>
+#include <new>
 #include <type_traits>
 #include <utility>
 #include <vector>
@@ -32,6 +33,8 @@
 #include "cache_loads.h"
 #include "fp8.h"
 #include "copies.h"
+#include "barrier_objects.h"
+#include "pipelines.h"
 #include "fragments.h"
 #include "cooperative_groups.h"
 #include "ptx.h"

@@ -39,6 +39,7 @@ std::string sticky_why;
 std::map<const void*, size_t> allocations;
 std::map<const void*, size_t> allowed_by_address;
 std::map<std::string, size_t> allowed_by_name;
+std::map<std::string, unsigned long> most_threads;  // of a block, by the kernel's name, where registers are known
 
 cudaError_t failed(cudaError_t error) {
   if (error != cudaSuccess) last_error = error;
@@ -70,6 +71,8 @@ const char* name_of(const Kernel& kernel) {
 cudaError_t why_refused(const Configuration& c, const Kernel& kernel) {
   const unsigned long threads = static_cast<unsigned long>(c.block.x) * c.block.y * c.block.z;
   if (threads == 0 || threads > kMaxThreads || c.block.z > 64) return cudaErrorInvalidConfiguration;
+  const auto most = most_threads.find(name_of(kernel));
+  if (most != most_threads.end() && threads > most->second) return cudaErrorLaunchOutOfResources;
   if (c.grid.x == 0 || c.grid.y == 0 || c.grid.z == 0) return cudaErrorInvalidConfiguration;
   if (c.grid.x > 0x7fffffffu || c.grid.y > 65535 || c.grid.z > 65535) return cudaErrorInvalidConfiguration;
   if (c.shared > target.shared_per_block || c.shared > allowed_dynamic_shared(kernel)) return cudaErrorInvalidValue;
@@ -307,6 +310,9 @@ EMU_EXPORT void kgrade_emulator_target(int capability, int multiprocessors, long
   target = {capability, multiprocessors, size_t(shared_per_block), size_t(shared), threads, blocks};
 }
 
+// The most threads that a block of a kernel may have for its registers, or for its launch bound.
+EMU_EXPORT void kgrade_emulator_bound(const char* kernel, int threads) { most_threads[kernel] = threads; }
+
 // 0: blocks and threads in order. Any other seed: a random order of its own, the same every time.
 EMU_EXPORT void kgrade_emulator_seed(unsigned long long seed) { grid.seed = seed; }
 
@@ -317,6 +323,16 @@ EMU_EXPORT void kgrade_emulator_lend(const void* address, unsigned long bytes, c
 
 // What ended the last kernel that failed, or an empty text.
 EMU_EXPORT const char* kgrade_emulator_fault() { return sticky_why.c_str(); }
+
+// The error that nobody has asked for yet, in words, or an empty text; it is forgotten unless it is sticky.
+EMU_EXPORT const char* kgrade_emulator_pending() {
+  static std::string words;
+  const cudaError_t error = cudaGetLastError();
+  if (error == cudaSuccess) return "";
+  words = std::string("CUDA error: ") + cudaGetErrorString(error);
+  if (!sticky_why.empty()) words += " (" + sticky_why + ")";
+  return words.c_str();
+}
 
 // Forgets a fault, so that the next call starts clean; a device would need a new process.
 EMU_EXPORT void kgrade_emulator_reset() {

@@ -28,14 +28,22 @@ template <class T> cudaError_t cudaMallocHost(T** p, size_t n, unsigned = 0) { r
 inline cudaError_t cudaFreeAsync(void* pointer, cudaStream_t) { return cudaFree(pointer); }
 inline cudaError_t cudaFreeHost(void* pointer) { return cudaFree(pointer); }
 inline cudaError_t cudaMemcpyAsync(void* to, const void* from, size_t bytes, cudaMemcpyKind kind, cudaStream_t = nullptr) {
+  if (emu::captured([=] { cudaMemcpy(to, from, bytes, kind); })) return cudaSuccess;
   return cudaMemcpy(to, from, bytes, kind);
 }
 inline cudaError_t cudaMemcpy2DAsync(void* to, size_t tp, const void* from, size_t fp, size_t w, size_t h, cudaMemcpyKind k,
                                      cudaStream_t = nullptr) {
+  if (emu::captured([=] { cudaMemcpy2D(to, tp, from, fp, w, h, k); })) return cudaSuccess;
   return cudaMemcpy2D(to, tp, from, fp, w, h, k);
 }
-inline cudaError_t cudaMemsetAsync(void* to, int value, size_t bytes, cudaStream_t = nullptr) { return cudaMemset(to, value, bytes); }
-inline cudaError_t cudaMemset2DAsync(void* to, size_t p, int v, size_t w, size_t h, cudaStream_t = nullptr) { return cudaMemset2D(to, p, v, w, h); }
+inline cudaError_t cudaMemsetAsync(void* to, int value, size_t bytes, cudaStream_t = nullptr) {
+  if (emu::captured([=] { cudaMemset(to, value, bytes); })) return cudaSuccess;
+  return cudaMemset(to, value, bytes);
+}
+inline cudaError_t cudaMemset2DAsync(void* to, size_t p, int v, size_t w, size_t h, cudaStream_t = nullptr) {
+  if (emu::captured([=] { cudaMemset2D(to, p, v, w, h); })) return cudaSuccess;
+  return cudaMemset2D(to, p, v, w, h);
+}
 inline cudaError_t cudaMemPrefetchAsync(const void*, size_t, int, cudaStream_t = nullptr) { return cudaSuccess; }
 
 namespace emu {
@@ -49,6 +57,8 @@ cudaError_t cudaMemcpyToSymbol(T& symbol, const void* from, size_t bytes, size_t
 template <class T>
 cudaError_t cudaMemcpyToSymbolAsync(T& symbol, const void* from, size_t bytes, size_t offset = 0,
                                     cudaMemcpyKind kind = cudaMemcpyHostToDevice, cudaStream_t = nullptr) {
+  T* const address = &symbol;
+  if (emu::captured([=] { cudaMemcpyToSymbol(*address, from, bytes, offset, kind); })) return cudaSuccess;
   return cudaMemcpyToSymbol(symbol, from, bytes, offset, kind);
 }
 template <class T>
@@ -117,6 +127,21 @@ inline cudaError_t cudaStreamCreate(cudaStream_t* s) { *s = nullptr; return cuda
 inline cudaError_t cudaStreamCreateWithFlags(cudaStream_t* s, unsigned) { *s = nullptr; return cudaSuccess; }
 inline cudaError_t cudaStreamCreateWithPriority(cudaStream_t* s, unsigned, int) { *s = nullptr; return cudaSuccess; }
 inline cudaError_t cudaStreamDestroy(cudaStream_t) { return cudaSuccess; }
+cudaError_t cudaStreamBeginCapture(cudaStream_t stream, cudaStreamCaptureMode mode);
+cudaError_t cudaStreamEndCapture(cudaStream_t stream, cudaGraph_t* graph);
+cudaError_t cudaStreamIsCapturing(cudaStream_t stream, cudaStreamCaptureStatus* status);
+cudaError_t cudaGraphInstantiate(cudaGraphExec_t* made, cudaGraph_t graph, unsigned long long flags = 0);
+inline cudaError_t cudaGraphInstantiate(cudaGraphExec_t* made, cudaGraph_t graph, cudaGraphNode_t*, char*, size_t) {
+  return cudaGraphInstantiate(made, graph);
+}
+inline cudaError_t cudaGraphInstantiateWithFlags(cudaGraphExec_t* made, cudaGraph_t graph, unsigned long long flags) {
+  return cudaGraphInstantiate(made, graph, flags);
+}
+cudaError_t cudaGraphLaunch(cudaGraphExec_t graph, cudaStream_t stream);
+cudaError_t cudaGraphGetNodes(cudaGraph_t graph, cudaGraphNode_t* nodes, size_t* count);
+cudaError_t cudaGraphDestroy(cudaGraph_t graph);
+cudaError_t cudaGraphExecDestroy(cudaGraphExec_t graph);
+inline cudaError_t cudaGraphUpload(cudaGraphExec_t, cudaStream_t) { return cudaSuccess; }
 inline cudaError_t cudaStreamSynchronize(cudaStream_t) { return cudaDeviceSynchronize(); }
 inline cudaError_t cudaStreamQuery(cudaStream_t) { return cudaSuccess; }
 inline cudaError_t cudaStreamWaitEvent(cudaStream_t, cudaEvent_t, unsigned = 0) { return cudaSuccess; }

@@ -3,6 +3,7 @@
 #include <tuple>
 #include <utility>
 
+#include "graphs.h"
 #include "machine.h"
 
 struct CUstream_st;
@@ -39,6 +40,7 @@ void run_threads(const void* body) {
 
 template <class Call, class... Arguments>
 void launch(const Configuration& configuration, Kernel kernel, Call call, Arguments... arguments) {
+  if (captured([=] { launch(configuration, kernel, call, arguments...); })) return;
   if (!admit(configuration, kernel)) return;
   // Arguments are copied once, at the launch, and passed to every thread by value.
   const auto body = [&] { call(arguments...); };

@@ -69,9 +69,12 @@ class Emulated:
         """Return a function of the inputs by name that makes the outputs, launches and returns the outputs by name.
 
         `launch` holds `outputs` as [name, dtype, shape], `symbols` in order, `scalars` (dtypes of the inputs that are
-        numbers), `seed`, and `target` (see the method). An output that bears an input's name is that input.
+        numbers), `seed`, `target` (see the method), and `bounds`, the most threads of a block by kernel. An output that
+        bears an input's name is that input.
         """
         self.target(*launch["target"])
+        for kernel, threads in launch["bounds"].items():
+            self.library.kgrade_emulator_bound(kernel.encode(), ctypes.c_int(threads))
 
         def launched(**inputs: Any) -> Dict[str, Any]:
             made = {name: _unwritten(dtype, shape) for name, dtype, shape in launch["outputs"] if name not in inputs}

@@ -7,12 +7,11 @@ U+0020.
 
 from __future__ import annotations
 
+import re
 import unicodedata
 from collections.abc import Iterator
 from functools import lru_cache
 from typing import Final
-
-from rich.cells import cell_len
 
 TAB: Final = 4
 """Columns between tab stops."""
@@ -36,6 +35,9 @@ _NAMED: Final = {
     "\ufeff": "BOM",
 }
 
+# What may be anything but a plain letter: long lines are mostly made of the others, which need no look each.
+_NOT_PLAIN: Final = re.compile("[^ -~\u00a1-\u00ac\u00ae-\u02af\u3041-\u3096\u30a1-\u30fa\u4e00-\u9fff\uac00-\ud7a3]")
+
 _INVISIBLE_CATEGORIES: Final = frozenset({"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"})
 
 # Letters and marks that leave no ink: default-ignorable code points (Unicode, DerivedCoreProperties)
@@ -55,14 +57,26 @@ def neutral(text: str) -> str:
     return "".join(piece for piece, _ in neutral_pieces(text))
 
 
+def neutral_lines(text: str) -> str:
+    """`text` safe to print, with its line ends kept and `neutral` on each line."""
+    if text.isascii() and text.isprintable():
+        return text
+    return "\n".join(neutral(line) for line in text.split("\n"))
+
+
 def neutral_pieces(text: str, column: int = 0) -> Iterator[tuple[str, bool]]:
     """`text`, which starts at `column`, in pieces: (safe text, whether it stands for something else)."""
     if text.isascii() and text.isprintable():
         if text:
             yield text, False
         return
-    start = marks = 0
-    for index, character in enumerate(text):
+    tabbed = "\t" in text
+    start = marks = last = 0
+    for found in _NOT_PLAIN.finditer(text):
+        index, character = found.start(), found[0]
+        if index != last:
+            marks = 0
+        last = index + 1
         if character == "\t":
             replacement, flagged = "", False
         elif unicodedata.combining(character) or unicodedata.category(character) in ("Mn", "Me"):
@@ -79,7 +93,7 @@ def neutral_pieces(text: str, column: int = 0) -> Iterator[tuple[str, bool]]:
             replacement, flagged = symbol, True
         if index > start:
             piece = text[start:index]
-            column += cell_len(piece)
+            column += _cells(piece) if tabbed else 0
             yield piece, False
         if character == "\t":
             replacement = " " * (TAB - column % TAB)
@@ -88,6 +102,15 @@ def neutral_pieces(text: str, column: int = 0) -> Iterator[tuple[str, bool]]:
         start = index + 1
     if start < len(text):
         yield text[start:], False
+
+
+def _cells(text: str) -> int:
+    """The columns that `text` takes; what knows them is imported when a tab makes it matter."""
+    if text.isascii():
+        return len(text)
+    from rich.cells import cell_len
+
+    return cell_len(text)
 
 
 @lru_cache(maxsize=8192)

@@ -1,202 +1,75 @@
-"""From a queue to evidence: what lacks it, the harness on one item after the other, files beside the item.
-
-Evidence is fresh when it was collected on the bytes that stand there now (by tree ids); fresh evidence is skipped, so
-a collection that was cancelled or killed goes on where it stopped.
-"""
+"""A queue as it is committed: its items' bytes, the evidence that stands there, and where new evidence goes."""
 
 from __future__ import annotations
 
 import contextlib
+import copy
 import os
 import threading
-from collections.abc import Callable, Collection, Iterator, Sequence
-from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from collections.abc import Collection, Iterator, Sequence
 from pathlib import Path
 
-import msgspec
-
-from kgrade.harness.channel import Cancelled
-from kgrade.harness.collect import collect
-from kgrade.harness.probe import BadOrder, Order, probe, recorded
-from kgrade.harness.progress import Step
+from kgrade.collection.events import CollectionError, Job, Skipped
 from kgrade.harness.run import ItemSource, Machine
 from kgrade.records import codec
-from kgrade.records.evidence import NOT_COLLECTED, STAGES, CaseCheck, Evidence
+from kgrade.records.evidence import NOT_COLLECTED, STAGES, Evidence
 from kgrade.records.faults import BadRecord
-from kgrade.records.grade import Probe
 from kgrade.records.slugs import ItemId, is_slug
 from kgrade.records.submission import Submission
 from kgrade.records.task import Task
 from kgrade.repository.commits import Change, Identity
-from kgrade.repository.opening import git_identity, open_queue, queue_snapshot, signature
+from kgrade.repository.opening import Signature, git_identity, open_queue, queue_snapshot, signature
 from kgrade.repository.runner import Git, GitError
 from kgrade.repository.tree import NOT_JUDGED, TreeReader
 
-
-class Job(msgspec.Struct, frozen=True, kw_only=True):
-    """Evidence to collect: one item on one target."""
-
-    item: ItemId
-    target: str
-
-
-class Started(msgspec.Struct, frozen=True, kw_only=True):
-    """A job has begun, as number `number` of `total`."""
-
-    job: Job
-    number: int
-    total: int
-
-
-class Stepped(msgspec.Struct, frozen=True, kw_only=True):
-    """A job is at a step of one of its stages."""
-
-    job: Job
-    step: Step
-
-
-class Finished(msgspec.Struct, frozen=True, kw_only=True):
-    """A job is done and its evidence is kept."""
-
-    job: Job
-    evidence: Evidence
-
-
-class Skipped(msgspec.Struct, frozen=True, kw_only=True):
-    """Nothing was collected, and why: the evidence is fresh, or the item cannot be read."""
-
-    item: ItemId
-    target: str
-    why: str
-    fault: bool = False
-
-
-Event = Started | Stepped | Finished | Skipped
-
-
-class Summary(msgspec.Struct, frozen=True, kw_only=True):
-    """What a collection came to."""
-
-    finished: int
-    skipped: int
-    faults: int
-    cancelled: bool
-
-
-class CollectionError(Exception):
-    """What was asked for cannot be collected, in one sentence."""
-
-
-def collect_queue(
-    path: Path,
-    items: Sequence[ItemId] = (),
-    targets: Sequence[str] = (),
-    stages: Collection[str] = STAGES,
-    *,
-    jobs: int = 1,
-    again: bool = False,
-    commit: bool = True,
-    on_event: Callable[[Event], None] = lambda event: None,
-    cancel: threading.Event | None = None,
-) -> Summary:
-    """Collect evidence for the queue that holds `path`, as it is committed.
-
-    `items` and `targets` limit what is collected (all by default; a task stands for its submissions too), `again`
-    collects fresh evidence anew. `jobs` items run at once. Each item's evidence becomes a commit of its own, or files
-    in the working folder when `commit` is false. Setting `cancel` ends what runs and keeps what is done.
-    """
-    cancel = cancel or threading.Event()
-    queue = _Queue(path)
-    wanted, skipped = queue.jobs(items, targets, () if again else stages)
-    for event in skipped:
-        on_event(event)
-    keep = queue.commit if commit else queue.write
-    finished = _run(queue, wanted, stages, jobs, keep, on_event, cancel)
-    faults = sum(event.fault for event in skipped)
-    return Summary(finished=finished, skipped=len(skipped) - faults, faults=faults, cancelled=finished < len(wanted))
-
-
-def probe_item(
-    path: Path,
-    item: ItemId,
-    text: str,
-    on_step: Callable[[Step], None] = lambda step: None,
-    cancel: threading.Event | None = None,
-) -> tuple[Probe, CaseCheck]:
-    """Run one case of a person's own, written as `probe.Order.read` takes it, on an item as it is committed.
-
-    Nothing is kept: what comes back is what a grade records as a probe, and the check with all its figures. Raises
-    `CollectionError` for an item or a text that is none, `Cancelled` when `cancel` is set meanwhile.
-    """
-    queue = _Queue(path)
-    try:
-        source = queue.source(item)
-        order = Order.read(text, source.task)
-    except (BadOrder, BadRecord, GitError) as why:
-        raise CollectionError(str(why).splitlines()[0]) from None
-    found = probe(source, order, on_step, cancel or threading.Event(), queue.machine(order.target))
-    return recorded(order, found), found
-
-
 Logs = dict[str, bytes]
-Keep = Callable[[Job, Evidence, Logs], None]
 
 
-def _run(
-    queue: _Queue,
-    wanted: Sequence[Job],
-    stages: Collection[str],
-    at_once: int,
-    keep: Keep,
-    on_event: Callable[[Event], None],
-    cancel: threading.Event,
-) -> int:
-    """Run the jobs, `at_once` at a time; return how many were finished and kept."""
-
-    def one(job: Job) -> bool:
-        try:
-            step = _reporter(job, on_event)
-            evidence, logs = collect(
-                queue.source(job.item), job.target, stages, step, cancel, queue.machine(job.target)
-            )
-        except Cancelled:
-            return False
-        evidence = _joined(queue.standing(job), evidence, stages)
-        keep(job, evidence, logs)
-        on_event(Finished(job=job, evidence=evidence))
-        return True
-
-    done = 0
-    running: set[Future[bool]] = set()
-    with ThreadPoolExecutor(max_workers=max(1, at_once)) as pool:
-        for number, job in enumerate(wanted, 1):
-            while len(running) >= max(1, at_once):
-                ended, running = wait(running, return_when=FIRST_COMPLETED)
-                done += sum(each.result() for each in ended)
-            if cancel.is_set():
-                break
-            on_event(Started(job=job, number=number, total=len(wanted)))
-            running.add(pool.submit(one, job))
-        return done + sum(each.result() for each in running)
-
-
-class _Queue:
+class Queue:
     """The queue as it is committed, where its evidence goes, and the machines that its targets run on."""
 
     def __init__(self, path: Path) -> None:
         try:
             self.git = Git.open(path)
-            self.branch, self.settings = open_queue(TreeReader(self.git))
-            self.snapshot = queue_snapshot(self.branch)
+            self._read(TreeReader(self.git))
         except GitError as why:
             raise CollectionError(str(why)) from None
+        self._machines: dict[str | None, Machine] = {}
+        self._turn = threading.Lock()
+
+    def as_it_stands(self) -> Queue:
+        """This queue at the newest commit; this one keeps reading the one that it has."""
+        newer = copy.copy(self)
+        newer._read(self.branch.reader)
+        return newer
+
+    def _read(self, reader: TreeReader) -> None:
+        self.branch, self.settings = open_queue(reader)
+        self.snapshot = queue_snapshot(self.branch)
         if self.settings.evidence_ref is not None:
             raise CollectionError(
                 "kgrade.yaml names an evidence_ref, and this version keeps evidence on the queue's own branch only;"
                 " remove evidence_ref"
             )
-        self._machines: dict[str | None, Machine] = {}
-        self._turn = threading.Lock()
+
+    def signature(self) -> Signature:
+        """In whose name evidence is committed, and whether signed."""
+        name, email = git_identity(self.git)
+        return signature(self.git, Identity(name or "kgrade", email or "kgrade@localhost"), self.settings)
+
+    def holds(self, item: ItemId) -> bool:
+        """Whether the item is there."""
+        return item in self._every_item()
+
+    def wants(self, job: Job, stages: Collection[str]) -> bool:
+        """Whether the evidence of a job lacks some of `stages`, or is about other bytes, or is not there."""
+        standing = self.standing(job)
+        return standing is None or not _has(standing, stages)
+
+    def still_holds(self, job: Job, evidence: Evidence) -> bool:
+        """Whether `evidence` is about the bytes that stand here."""
+        about = (evidence.inputs.task_tree, evidence.inputs.solution_tree)
+        return self.holds(job.item) and about == self._trees(job.item)
 
     def jobs(
         self, items: Sequence[ItemId], targets: Sequence[str], unless_fresh: Collection[str]
@@ -221,8 +94,7 @@ class _Queue:
                 continue
             for target in _targets_of(task, item, targets):
                 job = Job(item=item, target=target)
-                standing = self.standing(job)
-                if unless_fresh and standing is not None and _has(standing, unless_fresh):
+                if unless_fresh and not self.wants(job, unless_fresh):
                     skipped.append(Skipped(item=item, target=target, why="its evidence is fresh"))
                 else:
                     wanted.append(job)
@@ -281,8 +153,7 @@ class _Queue:
         states = " ".join(f"{stage} {evidence.state(stage)}" for stage in ("build", "check", "time"))
         message = f"evidence: {job.item} {job.target}: {states}\n\nItem: {job.item}\nTarget: {job.target}\n"
         with self._turn:
-            name, email = git_identity(self.git)
-            by = signature(self.git, Identity(name or "kgrade", email or "kgrade@localhost"), self.settings)
+            by = self.signature()
             self.branch.commit(changes, message, by.identity, sign=by.sign)
 
     def write(self, job: Job, evidence: Evidence, logs: Logs) -> None:
@@ -346,30 +217,8 @@ def _targets_of(task: Task, item: ItemId, asked: Sequence[str]) -> list[str]:
     return [target for target in task.targets if not asked or target in asked]
 
 
-def _has(evidence: Evidence, stages: Collection[str]) -> bool:
-    """Whether all of `stages` were collected, whatever came of them."""
-    return all(getattr(evidence.stages, stage).reason != NOT_COLLECTED for stage in stages)
-
-
-def _joined(standing: Evidence | None, found: Evidence, stages: Collection[str]) -> Evidence:
-    """`found`, with the stages that were not asked for as they stand in evidence on the same bytes."""
-    if standing is None:
-        return found
-    others = {name: getattr(standing.stages, name) for name in STAGES if name not in stages}
-    versions = {**standing.environment.versions, **found.environment.versions}
-    return msgspec.structs.replace(
-        found,
-        stages=msgspec.structs.replace(found.stages, **others),
-        environment=msgspec.structs.replace(found.environment, versions=versions),
-    )
-
-
 def _logs_of(evidence: Evidence) -> set[str]:
     return {log for stage in STAGES if (log := getattr(evidence.stages, stage).log)}
-
-
-def _reporter(job: Job, on_event: Callable[[Event], None]) -> Callable[[Step], None]:
-    return lambda step: on_event(Stepped(job=job, step=step))
 
 
 def _replace(path: Path, data: bytes) -> None:
@@ -381,3 +230,8 @@ def _replace(path: Path, data: bytes) -> None:
     finally:
         with contextlib.suppress(FileNotFoundError):
             beside.unlink()
+
+
+def _has(evidence: Evidence, stages: Collection[str]) -> bool:
+    """Whether all of `stages` were collected, whatever came of them."""
+    return all(getattr(evidence.stages, stage).reason != NOT_COLLECTED for stage in stages)

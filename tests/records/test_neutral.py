@@ -9,9 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rich.cells import cell_len
 
-from kgrade.tui.lines import Span
-from kgrade.tui.palette import segments
-from kgrade.tui.text import decoded, neutral, neutral_pieces
+from kgrade.records.neutral import decoded, neutral, neutral_lines, neutral_pieces
 
 anything = st.text(st.characters()) | st.binary().map(decoded)
 
@@ -64,26 +62,21 @@ def test_bytes_that_are_no_utf8_are_shown_each() -> None:
     assert neutral(decoded(b"ok \xff\xfe\xc3")) == "ok ⟨xFF⟩⟨xFE⟩⟨xC3⟩"
 
 
-def test_what_stands_for_something_else_is_flagged() -> None:
-    drawn = segments([Span("a\x1bb\u202ec")])
-    assert [(segment.text, bool(segment.style and segment.style.reverse)) for segment in drawn] == [
-        ("a", False),
-        ("␛", True),
-        ("b", False),
-        ("⟨RLO⟩", True),
-        ("c", False),
-    ]
+@given(anything)
+def test_what_was_made_neutral_is_left_alone(text: str) -> None:
+    assert neutral(neutral(text)) == neutral(text)
 
 
-def test_markup_in_a_span_is_text() -> None:
-    assert (
-        "".join(s.text for s in segments([Span("[red]x[/red] [@click=app.quit]y[/]")]))
-        == "[red]x[/red] [@click=app.quit]y[/]"
-    )
+@given(st.lists(anything, max_size=4))
+def test_lines_stay_lines_and_each_is_neutral(lines: list[str]) -> None:
+    text = "\n".join(lines)
+    assert neutral_lines(text).split("\n") == [neutral(line) for line in text.split("\n")]
 
 
-@given(st.lists(st.tuples(anything, st.sampled_from(["", "dim", "added", "code.keyword"])), max_size=5))
-def test_styles_change_no_text(spans: list[tuple[str, str]]) -> None:
-    styled = "".join(segment.text for segment in segments([Span(*span) for span in spans]))
-    plain = "".join(segment.text for segment in segments([Span(text) for text, _ in spans]))
-    assert styled == plain
+@given(anything, st.integers(0, 9))
+def test_pieces_are_the_text_in_order(text: str, column: int) -> None:
+    pieces = list(neutral_pieces(text, column))
+    assert all(piece for piece, _ in pieces)
+    left = "".join(piece for piece, flagged in pieces if not flagged and not piece.isspace())
+    wanted = iter(text)
+    assert all(character in wanted for character in left), "unflagged pieces are the text's own characters"

@@ -1,0 +1,59 @@
+"""One job through the harness, and several of them at once."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Collection, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+
+import msgspec
+
+from kgrade.collection.events import Event, Job, Stepped
+from kgrade.collection.queue import Logs, Queue
+from kgrade.harness.channel import Cancelled
+from kgrade.harness.collect import collect
+from kgrade.harness.progress import Step
+from kgrade.records.evidence import STAGES, Evidence
+
+
+def collect_job(
+    queue: Queue, job: Job, stages: Collection[str], on_event: Callable[[Event], None], cancel: threading.Event
+) -> tuple[Evidence, Logs] | None:
+    """Collect `stages` for one job; None when it was cancelled. Stages that were not asked for stay as they stand."""
+
+    def step(made: Step) -> None:
+        on_event(Stepped(job=job, step=made))
+
+    try:
+        found, logs = collect(queue.source(job.item), job.target, stages, step, cancel, queue.machine(job.target))
+    except Cancelled:
+        return None
+    return _joined(queue.standing(job), found, stages), logs
+
+
+def run_jobs(wanted: Sequence[Job], one: Callable[[Job, int], bool], at_once: int, cancel: threading.Event) -> int:
+    """Call `one` with each job and its number from 1 on, `at_once` at a time; return how many answered True."""
+    done = 0
+    running: set[Future[bool]] = set()
+    with ThreadPoolExecutor(max_workers=max(1, at_once)) as pool:
+        for number, job in enumerate(wanted, 1):
+            while len(running) >= max(1, at_once):
+                ended, running = wait(running, return_when=FIRST_COMPLETED)
+                done += sum(each.result() for each in ended)
+            if cancel.is_set():
+                break
+            running.add(pool.submit(one, job, number))
+        return done + sum(each.result() for each in running)
+
+
+def _joined(standing: Evidence | None, found: Evidence, stages: Collection[str]) -> Evidence:
+    """`found`, with the stages that were not asked for as they stand in evidence on the same bytes."""
+    if standing is None:
+        return found
+    others = {name: getattr(standing.stages, name) for name in STAGES if name not in stages}
+    versions = {**standing.environment.versions, **found.environment.versions}
+    return msgspec.structs.replace(
+        found,
+        stages=msgspec.structs.replace(found.stages, **others),
+        environment=msgspec.structs.replace(found.environment, versions=versions),
+    )

@@ -1,0 +1,71 @@
+"""CUDA sources inside Python submissions (`load_inline`, `load`): how their worker makes them for CPU emulation."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import kgrade
+from kgrade.harness.build.targets import Architecture
+from kgrade.harness.compiled import Behind
+from kgrade.harness.emulator.compiler import NO_COMPILER, Compiler, find_compiler, runtime_cache
+from kgrade.harness.emulator.torch_headers import TorchHeaders
+from kgrade.harness.methods import Method
+from kgrade.harness.run import Run
+from kgrade.harness.sandbox import Bind, find_interpreter
+from kgrade.harness.watching import UNSEEN, emulated_target, launch_limits
+
+MENTIONED = b"cpp_extension"
+NO_HEADERS = "this Python lacks the headers of PyTorch, or its own, against which extensions are compiled"
+_PROGRAM = """
+import runpy, sys
+sys.path[:0] = sys.argv[1:]
+runpy.run_module("kgrade.harness.emulator.extension", run_name="__main__")
+"""
+
+
+class NotHere(Exception):
+    """This machine lacks what emulating an extension takes; the message says what."""
+
+
+@dataclass(frozen=True)
+class Emulation:
+    """How a worker makes extensions: what it is `told` (see `worker/extensions.py`), and what it must see for that."""
+
+    arch: Architecture
+    told: dict[str, Any]
+    binds: tuple[Bind, ...]
+
+    def described(self, method: Method) -> Method:
+        """Return `method` with what emulation adds to it."""
+        text = f"{method.text}; CUDA sources of extensions in CPU emulation of {self.arch.name}"
+        return replace(method, text=text, unseen=(*method.unseen, *UNSEEN))
+
+
+def emulation(run: Run) -> Emulation | None:
+    """Return how the extensions of this submission are made; None where it loads none. Raises `NotHere`.
+
+    The runtime and its precompiled header are prepared here, once for every PyTorch and compiler.
+    """
+    files = run.source.solution or {}
+    if not any(MENTIONED in data for path, data in files.items() if path.endswith(".py")):
+        return None
+    executable = find_compiler()
+    if executable is None:
+        raise NotHere(NO_COMPILER)
+    torch = TorchHeaders.of(run.machine.interpreter.executable)
+    if torch is None:
+        raise NotHere(NO_HEADERS)
+    cache = runtime_cache() if run.machine.wall.moves_paths else run.folder / "runtime"
+    prepared = Compiler(executable, cache, Behind(run), torch=torch).prepare(checks=False)
+    package, own = Path(kgrade.__file__).parent, find_interpreter()
+    arch = emulated_target(run.source.task)
+    told = {
+        "command": [own.executable, "-I", "-B", "-c", _PROGRAM, str(package.parent), *own.path],
+        "compiler": {"executable": str(executable), "cache": str(cache), "torch": torch.telling()},
+        "arch": int(arch.name.removeprefix("sm_")),
+        "target": launch_limits(arch),
+    }
+    binds = tuple(Bind(path, path) for path in (package, prepared, *own.folders))
+    return Emulation(arch, told, binds)
