@@ -30,11 +30,11 @@ def command(files: tuple[Path, ...], folder: Path | None, as_json: bool) -> int:
     Ends with one word for all of it: clean, notes, suspect or tell. Exit code 1 for suspect and tell. A finding is
     evidence for a person, never a verdict.
     """
-    from kgrade.harness.integrity import analyse, overall
+    from kgrade.harness.integrity import findings, overall
 
     given = _read(files)
     task, own = _task(folder) if folder is not None else (None, {})
-    found = analyse(given, task, own)
+    found = findings(given, task, own)
     word = overall(found)
     if as_json:
         say_json({"overall": word, "findings": found})

@@ -13,7 +13,7 @@ from kgrade.harness.integrity.model import Fact, Model
 from kgrade.harness.integrity.rules import RULES
 from kgrade.harness.integrity.signs import View
 from kgrade.harness.integrity.values import Walk
-from kgrade.records.evidence import Finding, Integrity
+from kgrade.records.evidence import Finding
 from kgrade.records.task import Task
 
 Word = Literal["clean", "notes", "suspect", "tell"]
@@ -39,23 +39,6 @@ def analyse(
     model = read(files, asked)
     _compare(model, files, given, others or {}, asked)
     return _findings(View(model, asked), files)
-
-
-def stage(
-    files: Mapping[str, bytes],
-    task: Task,
-    reference: Mapping[str, bytes],
-    others: Mapping[str, Mapping[str, bytes]] | None = None,
-) -> Integrity:
-    """Return the integrity stage of a submission; `files` are those under `solution/`, by path relative to it."""
-    try:
-        found = analyse({f"solution/{path}": data for path, data in files.items()}, task, reference, others)
-    except Exception as error:  # noqa: BLE001 - hostile text must not end the collection of everything else
-        return Integrity(
-            status="error", reason=f"the analysis stopped by a fault of its own: {type(error).__name__}: {error}"[:400]
-        )
-    status: Literal["passed", "flagged"] = "flagged" if overall(found) in ("suspect", "tell") else "passed"
-    return Integrity(status=status, findings=found)
 
 
 def overall(findings: list[Finding]) -> Word:
@@ -134,11 +117,11 @@ def _compare(
         mine, similarity.of_files({p: d for p, d in reference.items() if not p.startswith("start/")})
     )
     model.facts.append(Fact("alike", "reference", first, 1, detail=f"{alike:.3f}"))
-    own = mine - similarity.of_files(dict(reference))
+    own = mine - similarity.of_files(reference)
     if len(own) < _LEAST_ALIKE:
         return
     for item, theirs in sorted(others.items()):
-        share = similarity.contained(own, similarity.of_files(dict(theirs)))
+        share = similarity.contained(own, similarity.of_files(theirs))
         model.facts.append(Fact("alike", item, first, 1, detail=f"{share:.3f}"))
 
 

@@ -271,6 +271,17 @@ def _bindable(walk: Walk, name: str, owner: str) -> bool:
     return function is not None and not function.static and function.jit is None and owner.startswith("obj:")
 
 
+def anywhere(walk: Walk, owner: Value) -> str:
+    """The box that holds what is set on a module, object or function under names that are made while it runs, or ''."""
+    for name in sorted(owner.names):
+        if name.startswith(("mod:", "obj:", "class:", "def:", "bound:")):
+            box = "box:attributes:" + name.partition(":")[2].partition("|")[0]
+            walk.persistent.add(box)
+            walk.boxes.setdefault(box, ANY)
+            return box
+    return ""
+
+
 def set_attribute(walk: Walk, frame: Frame, owner: Value, attr: str, value: Value, node: ast.AST) -> None:
     """`owner.attr = value`: an object's own state, a library patched, or a tensor that is given a method."""
     if frame.impossible:

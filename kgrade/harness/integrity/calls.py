@@ -87,6 +87,10 @@ def _one(walk: Walk, frame: Frame, node: ast.AST, name: str, function: Value, ar
         return _apply(walk, frame, node, rest, arguments)
     if kind == "subscript":
         return Value(frozenset({"launcher:" + rest.partition("|")[0]}))
+    if kind == "getter":
+        return attributes.get_attribute(walk, frame, arguments.first(), rest, node)
+    if kind == "launcher" and any(tag.startswith("part:") for tag in function.tags):
+        _part_of_grid(walk, frame, node, rest, function)
     if kind in ("launcher", "pallas"):
         return launch(walk, frame, node, rest.partition("|")[0], arguments, returns=kind == "pallas")
     if kind == "ext":
@@ -99,6 +103,17 @@ def _one(walk: Walk, frame: Frame, node: ast.AST, name: str, function: Value, ar
         receiver = arguments.first()
         return libraries.method(walk, frame, node, rest, receiver, Arguments(arguments.values[1:], arguments.named))
     return libraries.call(walk, frame, node, name, function, arguments)
+
+
+def _part_of_grid(walk: Walk, frame: Frame, node: ast.AST, key: str, function: Value) -> None:
+    """Note a grid of a fixed part of a length, where the kernel does not handle as many elements in each program."""
+    kernel = walk.functions.get(key)
+    if kernel is None:
+        return
+    numbers = {each.value for each in ast.walk(kernel.node) if isinstance(each, ast.Constant)}
+    for tag in sorted(function.tags):
+        if tag.startswith("part:") and int(tag[5:]) not in numbers:
+            walk.note(frame, "sampled", f"1/{tag[5:]}", node, NOTHING, "grid")
 
 
 def _own(walk: Walk, frame: Frame, node: ast.AST, key: str, arguments: Arguments) -> Value:
@@ -229,6 +244,8 @@ def instantiate(walk: Walk, frame: Frame, node: ast.AST, key: str, arguments: Ar
                 arguments.shifted(Value(frozenset({"class:" + key}))),
             )
             value = merge(value, returned)
+    for base in sorted(found.bases & vocabulary.SPAWNERS):
+        walk.note(frame, "call", base, node)
     maker = attributes.member(walk, frame, "obj:" + key, "__init__")
     inner = Frame(frame.scope, frame.live, frame.setup, frame.guards, frame.branch_tags, set(frame.written))
     for name in maker.names:
@@ -266,6 +283,7 @@ def launch(walk: Walk, frame: Frame, node: ast.AST, key: str, arguments: Argumen
     if key not in walk.functions:
         return fill(walk, frame, node, arguments, returns=returns)
     walk.kernel(walk.functions[key])
+    _constants(walk, walk.functions[key], arguments)
     before = set(frame.written)
     stored = kernels.stored(walk.functions[key], arguments)
     result = fill(walk, frame, node, arguments, returns=returns)
@@ -276,6 +294,15 @@ def launch(walk: Walk, frame: Frame, node: ast.AST, key: str, arguments: Argumen
         if written:
             walk.note(frame, "mutation", "a kernel's store", node, written)
     return result
+
+
+def _constants(walk: Walk, function: Function, arguments: Arguments) -> None:
+    """Keep what a launch gives for the kernel's compile-time parameters: dtypes, modes, sizes."""
+    names = [each.arg for each in function.node.args.args]
+    for name, value in {**dict(zip(names, arguments.values, strict=False)), **arguments.named}.items():
+        if value.const is not UNKNOWN or (value.names and not value.tensor):
+            known = walk.given[function.key].get(name)
+            walk.given[function.key][name] = value if known is None else merge(known, value)
 
 
 def fill(walk: Walk, frame: Frame, node: ast.AST, arguments: Arguments, *, returns: bool) -> Value:
@@ -323,6 +350,9 @@ def _box_method(walk: Walk, frame: Frame, node: ast.AST, rest: str, arguments: A
         if len(arguments.values) > 1:
             if attr == "setdefault":
                 attributes.set_element(walk, frame, owner, key, arguments.values[1], node)
+            names = arguments.values[1].names - value.names
+            if "shape" in value.tags and names and not any(kernels.launches(walk, name) for name in names):
+                walk.note(frame, "branch", place(frame.scope, node), node, value.tags, "table")
             value = merge(value, arguments.values[1])
         return value
     if attr in ("append", "add", "update", "extend", "insert", "appendleft", "__setitem__"):

@@ -89,6 +89,14 @@ def short(function: ast.AST) -> Iterator[tuple[ast.AST, str]]:
     values = assigned(function)
     fractions = Counter(ast.unparse(node) for node in ast.walk(function) if _is_fraction(node))
     reduced = _reduced(function, values)
+    added = {
+        side.id
+        for node in ast.walk(function)
+        if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add)
+        for side in (node.left, node.right)
+        if isinstance(side, ast.Name)
+    }
+    offsets = {ast.unparse(value) for name in added for value in values.get(name, [])}
     for node in ast.walk(function):
         bounds: list[ast.expr] = []
         if isinstance(node, ast.For) and isinstance(node.iter, ast.Call) and not _unrolled(node):
@@ -96,8 +104,32 @@ def short(function: ast.AST) -> Iterator[tuple[ast.AST, str]]:
                 bounds = node.iter.args[:2]
         elif isinstance(node, ast.Call) and id(node) in reduced:
             bounds = [keyword.value for keyword in node.keywords if keyword.arg == "mask"]
+        if isinstance(node, ast.For) and bounds and _skips(node, values):
+            yield node, ast.unparse(node.iter)
         parts = [ast.unparse(each) for each in reached(bounds, values, addresses=False) if _is_fraction(each)]
+        parts = [part for part in parts if part not in offsets]
         yield from ((node, part) for part in parts[:1] if fractions[part] == 1)
+
+
+def _skips(loop: ast.For, values: Values) -> bool:
+    """Whether a loop from 0 goes on by several blocks a turn, and its body reads one block of them."""
+    call = loop.iter
+    if not isinstance(call, ast.Call) or len(call.args) != 3 or not isinstance(call.args[2], ast.BinOp):
+        return False
+    start, _, step = call.args
+    if not (isinstance(start, ast.Constant) and start.value == 0 and isinstance(step.op, ast.Mult)):  # type: ignore[attr-defined]
+        return False
+    width = {side.id for side in (step.left, step.right) if isinstance(side, ast.Name)}  # type: ignore[attr-defined]
+    body = [node for part in loop.body for node in ast.walk(part)]
+    read = {each for node in body if _is_load(node) for each in _widths(list(ast.iter_child_nodes(node)), values)}
+    again = any(
+        isinstance(node, ast.BinOp)
+        and isinstance(node.op, ast.Add | ast.Mult)
+        and any(isinstance(side, ast.Name) and side.id in width for side in (node.left, node.right))
+        for node in body
+    )
+    nested = any(isinstance(node, ast.For) for node in body)
+    return bool(width & read) and not again and not nested
 
 
 def _is_fraction(node: ast.AST) -> bool:

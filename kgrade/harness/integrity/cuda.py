@@ -107,6 +107,7 @@ def _declarations(unit: Unit, root: Node) -> None:
             name = _name_of(node)
             is_kernel = "__global__" in head
             unit.functions.setdefault(name, Function(name, line_of(unit, node), is_kernel, "__device__" in head))
+            unit.functions[name].text = text_of(node)
         elif node.type == "namespace_alias_definition":
             names = [text_of(child) for child in node.named_children]
             if len(names) == 2:
@@ -143,6 +144,8 @@ def _visit(unit: Unit, function: Function, node: Node) -> None:
         function.mentions.add(unit.aliases.get(text_of(node), text_of(node)).rpartition("::")[2])
         if not cuda_memory.only_read(node):
             function.handed.add(text_of(node))
+        if cuda_names.works(text_of(node)) and (node.parent is None or node.parent.type != "call_expression"):
+            note(unit, function, "call", cuda_names.library(text_of(node)), node, frozenset({"compute"}), "cxx")
     elif kind == "call_expression":
         _call(unit, function, node)
     elif kind == "if_statement" and not (function.is_kernel or function.is_device):
@@ -164,8 +167,12 @@ def _visit(unit: Unit, function: Function, node: Node) -> None:
             note(unit, function, "state", "l2.persisting", node)
     elif kind == "binary_expression":
         function.operations += 1
+    elif kind == "for_statement" and function.is_kernel:
+        condition = text_of(node.child_by_field_name("condition"))
+        function.shortened += [(part, line_of(unit, node)) for part in cuda_memory.fraction(condition)]
     elif kind == "template_function" or kind == "qualified_identifier" or kind == "type_identifier":
         name = resolve(unit, text_of(node))
+        function.mentions.add(name.rpartition("::")[2])
         if (
             name.startswith(("cub.", "thrust.", "cutlass."))
             and node.parent is not None
@@ -207,18 +214,8 @@ def _call(unit: Unit, function: Function, node: Node) -> None:
         work = vocabulary.family(name) or not name.startswith("torch.")
         device = name.startswith("cub.") and (".Block" in name or ".Warp" in name)
         note(unit, function, "call", name, node, frozenset({"compute"} if work and not device else ()), "cxx")
-    elif cuda_names.LIBRARY.match(last) and not re.search(
-        r"Create|Destroy|Set|Get|Workspace|Descriptor|Status|Init|Handle", last
-    ):
-        note(
-            unit,
-            function,
-            "call",
-            "cublas." + last if "blas" in last.lower() else last,
-            node,
-            frozenset({"compute"}),
-            "cxx",
-        )
+    elif cuda_names.works(last):
+        note(unit, function, "call", cuda_names.library(last), node, frozenset({"compute"}), "cxx")
     elif name in cuda_names.CALLS or (last in cuda_names.CALLS and "::" not in name):
         full = cuda_names.CALLS.get(name) or cuda_names.CALLS[last]
         note(unit, function, "call", full, node, detail=arguments[:200])
@@ -265,6 +262,10 @@ def _branch(unit: Unit, function: Function, node: Node) -> None:
         about.add("data")
     kept = words & (function.statics | unit.globals)
     about |= {"static:" + word for word in kept}
+    leaves = "return" in text_of(node.child_by_field_name("consequence"))
+    about |= {
+        "held" for word in kept if leaves and re.search(rf"\b{word}\s*\.\s*(end|count|contains|find)\b", condition)
+    }
     note(unit, function, "branch", f"{unit.path}:{line_of(unit, node)}", node, frozenset(about))
 
 

@@ -48,6 +48,21 @@ def unset(name: str, written: Collection[str], added: Collection[str], handed: C
     return bool(name) and name not in written and (name not in handed or name in added)
 
 
+_WIDE = re.compile(
+    r"\b(u?(int|char|short|long)|float|double|half|__half|__nv_bfloat16|nv_bfloat16)[2348]\b|reinterpret_cast"
+)
+
+
+def fraction(condition: str) -> list[str]:
+    """Return the divisors of a loop's bound that is a fixed part of a length: `4` of `i < n / 4`."""
+    return re.findall(r"<=?\s*[A-Za-z_]\w*\s*/\s*(\d+)\b", condition[:_MOST_TEXT])
+
+
+def reads_whole(text: str, divisor: str) -> bool:
+    """Whether a kernel handles `divisor` elements a turn, by a wide type or by multiplying an index."""
+    return bool(_WIDE.search(text) or re.search(rf"\*\s*{divisor}\b(?!\.)|\b{divisor}\s*\*|\+=\s*{divisor}\b", text))
+
+
 def slots(declaration: str) -> set[str]:
     """Return the variables of a declaration that hold what an atomic addition returned."""
     return set(re.findall(r"\b(\w+)\s*=\s*atomic(?:Add|Inc)\b", declaration[:_MOST_TEXT]))

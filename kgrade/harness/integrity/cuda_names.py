@@ -7,6 +7,19 @@ import re
 LIBRARY = re.compile(
     r"^(cublas\w*|cudnn\w*|cusparse\w*|cufft\w*|cusolver\w*|cutensor\w*|nvinfer\w*|hipblas\w*|rocblas\w*|miopen\w*)"
 )
+_HOUSEKEEPING = re.compile(r"Create|Destroy|Set|Get|Workspace|Descriptor|Status|Init|Handle|_t$|Heuristic")
+
+
+def works(name: str) -> bool:
+    """Whether the function of a library that `name` names computes something."""
+    return LIBRARY.match(name) is not None and not _HOUSEKEEPING.search(name)
+
+
+def library(name: str) -> str:
+    """The name of a library's function as findings say it."""
+    return "cublas." + name if "blas" in name.lower() else name
+
+
 SPACES = {"at": "torch", "torch": "torch", "cub": "cub", "thrust": "thrust", "cutlass": "cutlass", "hipcub": "cub"}
 TENSOR_MATHS = {
     "matmul",

@@ -38,7 +38,7 @@ def settle(unit: Unit, entries: Collection[str] | None) -> None:
         ):
             unit.model.facts.append(Fact("patch", "time." + name, unit.path, function.line, live=True))
         for fact in function.facts:
-            _hand_over(unit, fact, live, incremented[name])
+            _hand_over(unit, function, fact, live, incremented[name])
 
 
 def _roots(unit: Unit, entries: Collection[str] | None) -> set[str]:
@@ -51,15 +51,20 @@ def _roots(unit: Unit, entries: Collection[str] | None) -> set[str]:
     return wanted if wanted & unit.functions.keys() else host
 
 
-def _hand_over(unit: Unit, fact: Fact, live: bool, assigned: set[str]) -> None:
+def _hand_over(unit: Unit, function: Function, fact: Fact, live: bool, assigned: set[str]) -> None:
     name, about = fact.name, fact.about
     if fact.kind == "launch":
         name = f"{unit.path}:{name}"
     if fact.kind == "branch":
         kept = {tag[7:] for tag in about if tag.startswith("static:")} & assigned
         text = unit.model.snippet(fact.path, fact.line)
+        pointers = "data_ptr" in function.text
+        launches = _launches(unit, function)
         words = "|".join(map(re.escape, sorted(kept)))
-        if kept and re.search(rf"[A-Za-z_]\w*\s*==\s*({words})\b|\b({words})\s*==\s*(?!nullptr|NULL)[A-Za-z_]", text):
+        if "held" in about and kept and launches:
+            key = frozenset({"pointer" if pointers else "shape", "computed"})
+            unit.model.facts.append(Fact("memo", "stored:static", fact.path, fact.line, key, live, False, fact.guards))
+        elif kept and re.search(rf"[A-Za-z_]\w*\s*==\s*({words})\b|\b({words})\s*==\s*(?!nullptr|NULL)[A-Za-z_]", text):
             key = frozenset({"pointer", "computed"})
             unit.model.facts.append(Fact("memo", "stored:static", fact.path, fact.line, key, live, False, fact.guards))
         elif kept and re.search(rf"\b({words})\s*(\+\+|>=?|<=?|==|%)|\+\+\s*({words})\b", text):
@@ -67,7 +72,17 @@ def _hand_over(unit: Unit, fact: Fact, live: bool, assigned: set[str]) -> None:
     unit.model.facts.append(Fact(fact.kind, name, fact.path, fact.line, about, live, False, fact.guards, fact.detail))
 
 
+def _launches(unit: Unit, function: Function) -> bool:
+    """Whether a kernel is launched here, or in a function that is named here."""
+    named = [function, *(unit.functions[name] for name in function.mentions if name in unit.functions)]
+    return any(fact.kind == "launch" for each in named for fact in each.facts)
+
+
 def _kernel_facts(unit: Unit, function: Function) -> None:
+    for divisor, line in function.shortened:
+        if divisor != "1" and not cuda_memory.reads_whole(function.text, divisor):
+            part = f"a {divisor}th of a length"
+            function.facts.append(Fact("sampled", part, unit.path, line, detail="short"))
     for name, line in function.shared.items():
         if name.startswith("half:"):
             if name[5:] in function.assigned | function.added and re.search(r"(acc|sum|total|partial)", name):

@@ -31,6 +31,8 @@ class Function:
     slots: set[str] = field(default_factory=set)
     handed: set[str] = field(default_factory=set)
     passed: set[str] = field(default_factory=set)
+    shortened: list[tuple[str, int]] = field(default_factory=list)
+    text: str = ""
     barriers: int = 0
     operations: int = 0
 

@@ -88,6 +88,8 @@ def literals(*nodes: ast.AST) -> Tags:
             if isinstance(inner, ast.Compare):
                 if any(isinstance(op, ast.Eq | ast.NotEq | ast.In | ast.NotIn) for op in inner.ops):
                     sides = [inner.left, *inner.comparators]
+                if isinstance(inner.ops[0], ast.Eq) and isinstance(inner.comparators[0], ast.Constant):
+                    found |= {"is:0"} if inner.comparators[0].value == 0 and len(inner.ops) == 1 else set()
                 if isinstance(inner.ops[0], ast.Lt | ast.LtE) and isinstance(inner.comparators[0], ast.Constant):
                     bound = inner.comparators[0].value
                     found |= {f"below:{bound + isinstance(inner.ops[0], ast.LtE)}"} if type(bound) is int else set()
@@ -163,15 +165,19 @@ def subscript(walk: Walk, frame: Frame, owner: Value, key: Value, node: ast.AST)
         if name.startswith(("def:", "bound:")) and _is_kernel(walk, name)
     )
     if launchers:
-        return Value(launchers, owner.tags)
+        return Value(launchers, owner.tags | {tag for tag in key.tags if tag.startswith("part:")})
     if owner.items is not None and type(key.const) is int and -len(owner.items) <= key.const < len(owner.items):
         return owner.items[key.const]
-    boxes = [name for name in owner.names if name.startswith("box:")]
+    own = attributes.anywhere(walk, owner) if key.const is UNKNOWN and not owner.tensor else ""
+    boxes = [own] if own else [name for name in owner.names if name.startswith("box:")]
     if boxes:
         for box in boxes:
             walk.keys["stored:" + box] |= key.tags
-        return element(walk, frame, owner)
+        return element(walk, frame, Value(frozenset(boxes), owner.tags, items=owner.items))
     if isinstance(key.const, str) and owner.names and not owner.tensor:
+        own = next((path for path in walk.trees if path.rpartition("/")[2] == f"{key.const}.py"), "")
+        if "sys.modules" in owner.names and own in walk.modules:
+            return Value(frozenset({"mod:" + own}))
         if "sys.modules" in owner.names:
             if key.const == "__main__":
                 walk.note(frame, "call", "sys.modules.__main__", node)

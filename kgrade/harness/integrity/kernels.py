@@ -32,6 +32,8 @@ def read(walk: Walk) -> None:
         if function.jit is None:
             continue
         frame = Frame(Scope(function.path, function.scope, function.owner), key in used, False)
+        given = walk.given.get(key, {})
+        frame.scope.variables.update({name: value for name, value in given.items() if len(value.names) <= 1})
         kernel = walk.kernel(function)
         kernel.device_only = key in helpers and key not in launched
         kernel.trifle = not _computes(function)
@@ -97,6 +99,22 @@ def _sources(targets: list[ast.AST], values: dict[str, list[ast.AST]]) -> set[st
             targets += values.get(node.id, [])
         targets += ast.iter_child_nodes(node)
     return names
+
+
+def launches(walk: Walk, name: str, deepest: int = 3) -> bool:
+    """Whether the function `name` of the submission launches a kernel, itself or through another; True if unknown."""
+    function = walk.functions.get(name.partition(":")[2].partition("|")[0])
+    if function is None or deepest == 0:
+        return True
+    scope = Frame(Scope(function.path, function.scope, function.owner), False, False)
+    for node in ast.walk(function.node):
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Subscript):
+            return True
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
+            called = [each for each in attributes.lookup(walk, scope, node.func.id).names if each.startswith("def:")]
+            if any(launches(walk, each, deepest - 1) for each in called if each != name):
+                return True
+    return False
 
 
 def _mentioned(walk: Walk) -> set[str]:
@@ -207,13 +225,15 @@ def _accumulated(function: Function, zeros: ast.Call) -> frozenset[str]:
 
 def _operand(walk: Walk, frame: Frame, node: ast.Call) -> None:
     for keyword in node.keywords:
-        value = keyword.value
+        value: ast.expr = keyword.value
+        if isinstance(value, ast.Name):
+            value = ast.Constant(attributes.lookup(walk, frame, value.id).const)
         if keyword.arg == "input_precision" and isinstance(value, ast.Constant) and value.value in ("tf32", "bf16"):
             walk.note(frame, "cast", "tf32", node, NOTHING, "dot")
         if keyword.arg == "allow_tf32" and isinstance(value, ast.Constant) and value.value is True:
             walk.note(frame, "cast", "tf32", node, NOTHING, "dot")
         if keyword.arg in ("out_dtype", "preferred_element_type"):
-            for name in resolve(walk, frame, value).names:
+            for name in resolve(walk, frame, keyword.value).names:
                 dtype = vocabulary.LOW_PRECISION.get(name.rpartition(".")[2])
                 if dtype:
                     walk.note(frame, "accumulator", dtype, node, frozenset({"summed"}))

@@ -43,7 +43,12 @@ def memo_by_sample(view: View) -> Iterator[Sign]:
 
 
 def precomputed(view: View) -> Iterator[Sign]:
-    """R3, its second form: results come from disk."""
+    """R3, its second form: results come from disk, or the text of the reference does."""
+    module = view.asked.call.reference
+    for fact in calls(view, "builtins.open", "io.open", "pathlib.Path().read_text", "runpy.run_path"):
+        written = re.search(r" [wax]", fact.detail)
+        if module and re.search(rf"\b{re.escape(module)}\.py\b", fact.detail) and not written:
+            yield at(fact, "suspect", "the text of the task's reference is read")
     for fact in calls(view, *vocabulary.LOADERS):
         flows = "file" in view.returned
         severity: Severity = "suspect" if flows else "note"
@@ -71,7 +76,8 @@ def seed_regeneration(view: View) -> Iterator[Sign]:
     if not seeded and not restored:
         return
     for fact in view.model.of("call", live=True):
-        if fact.name.rpartition(".")[2] in vocabulary.RANDOM and fact.name.startswith(("torch.", "numpy.", "jax.")):
+        drawn = fact.name.rpartition(".")[2].rstrip("_") in vocabulary.RANDOM
+        if drawn and fact.name.startswith(("torch.", "numpy.", "jax.", "tensor.")):
             yield at(fact, "suspect", "random tensors are drawn from a known seed or state while the kernel is called")
 
 

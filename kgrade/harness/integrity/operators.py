@@ -9,6 +9,7 @@ from kgrade.harness.integrity import calls, templates
 from kgrade.harness.integrity.values import UNKNOWN, Frame, Value, Walk
 
 LONGEST_TEXT = 1 << 20
+_FEW = 8  # a length is cut into more parts than this for blocks
 _OPERATORS: dict[type[ast.operator], str] = {
     ast.Add: "add", ast.Sub: "sub", ast.Mult: "mul", ast.Div: "div", ast.Pow: "pow", ast.FloorDiv: "floor_divide",
     ast.Mod: "remainder", ast.BitAnd: "bitwise_and", ast.BitOr: "bitwise_or", ast.BitXor: "bitwise_xor",
@@ -47,7 +48,9 @@ def binary(walk: Walk, frame: Frame, node: ast.AST, left: Value, right: Value, k
         and fixed
         and (kind is not ast.Mult or right.const < 1)
     ):
-        return Value(tags=left.tags | {"part"} if kind is not ast.FloorDiv or right.const > 1 else left.tags)
+        few = type(right.const) is int and kind is not ast.Mult and 1 < right.const <= _FEW
+        marks = {"part", f"part:{right.const}"} if few else {"part"}
+        return Value(tags=left.tags | marks if kind is not ast.FloorDiv or right.const > 1 else left.tags)
     return Value(tags=left.tags | right.tags)
 
 

@@ -152,6 +152,8 @@ def _enter(walk: Walk, ask: Ask, scope: Scope, value: Value) -> None:
             made = Value(frozenset({name}))
             if name.startswith("class:"):
                 made = calls.instantiate(walk, setup, here, key, calls.Arguments())
+            if not any(attributes.member(walk, setup, "obj:" + key, each).names for each in ("forward", "__call__")):
+                _make(walk, scope, here, key)
             for attr in ("forward", "__call__"):
                 method = attributes.member(walk, setup, "obj:" + key, attr)
                 for each in method.names:
@@ -163,6 +165,13 @@ def _enter(walk: Walk, ask: Ask, scope: Scope, value: Value) -> None:
             given = calls.Arguments([Value(tags=frozenset({"in:x"}))])
             result = calls.invoke(walk, frame, here, Value(frozenset({name}), value.tags), given)
             walk.note(frame, "return", "entry", here, result.tags)
+
+
+def _make(walk: Walk, scope: Scope, here: ast.AST, key: str) -> None:
+    """The entry is a class that does its work while an object is made."""
+    frame = Frame(scope, live=True, setup=False, entry=True)
+    given = calls.Arguments([Value(tags=frozenset({"in:x"}))])
+    walk.note(frame, "return", "entry", here, calls.instantiate(walk, frame, here, key, given).tags)
 
 
 def _call(walk: Walk, ask: Ask, function: Function, bound: Value | None) -> None:

@@ -10,6 +10,9 @@ from kgrade.harness.integrity.asked import Asked
 from kgrade.harness.integrity.model import Fact, Model, Tags
 from kgrade.records.evidence import Severity
 
+DEGENERATE = {"shape", "dtype", "is:0", *(f"{how}:{size}" for how in ("equals", "below") for size in (0, 1))}
+"""What a branch may look at that sets aside inputs for which there is nothing to compute."""
+
 
 @dataclass(frozen=True, slots=True)
 class Sign:
@@ -36,7 +39,15 @@ class View:
         self.launches = list(model.of("launch"))
         self.returned = model.returned()
         unread = any(fact.detail == "unread" for fact in model.acting("code") if fact.name in vocabulary.BUILDERS)
-        self.real = [fact for fact in self.launches if fact.live and self._works(fact, unread)]
+        self.useful = [fact for fact in self.launches if fact.live and not self._degenerate(fact)]
+        self.real = [fact for fact in self.useful if self._works(fact, unread)]
+
+    def _degenerate(self, fact: Fact) -> bool:
+        """Whether a launch lies where the inputs are empty, and does nothing."""
+        branches = [
+            self.branches[guard[:-1]] for guard in fact.guards if guard[:-1] in self.branches and guard[-1] == "+"
+        ]
+        return any("is:0" in branch.about and branch.about <= DEGENERATE for branch in branches)
 
     def _works(self, fact: Fact, unread: bool) -> bool:
         kernel = self.model.kernels.get(fact.name)

@@ -12,11 +12,14 @@ import re
 import tokenize
 import zlib
 from collections import deque
+from collections.abc import Mapping
+from functools import lru_cache
 
 GRAM = 12
 WINDOW = 8
 LEAST = 12
 _MOST_BYTES = 2 << 20
+_MOST_KEPT = 8192
 _TOKEN = re.compile(r'"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])*\'|[A-Za-z_]\w*|\d[\w.]*|[^\s\w]')
 _COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/", re.S)
 _KEPT = frozenset(keyword.kwlist) | frozenset(
@@ -132,9 +135,14 @@ def fingerprints(found: list[str]) -> frozenset[int]:
     return frozenset(kept) if len(hashes) >= WINDOW else frozenset(hashes)
 
 
-def of_files(files: dict[str, bytes]) -> frozenset[int]:
-    """The fingerprints of all source files together."""
-    return frozenset().union(*(fingerprints(tokens(path, data)) for path, data in sorted(files.items())))
+def of_files(files: Mapping[str, bytes]) -> frozenset[int]:
+    """The fingerprints of all source files together; each file's are worked out once and kept."""
+    return frozenset().union(*(_of_text(path.endswith(".py"), data) for path, data in sorted(files.items())))
+
+
+@lru_cache(maxsize=_MOST_KEPT)
+def _of_text(is_python: bool, data: bytes) -> frozenset[int]:
+    return fingerprints(tokens("a.py" if is_python else "a.cu", data))
 
 
 def contained(part: frozenset[int], whole: frozenset[int]) -> float:

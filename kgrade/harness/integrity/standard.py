@@ -20,6 +20,9 @@ def _getattr(walk: Walk, frame: Frame, node: ast.AST, name: str, arguments: Argu
     if len(arguments.values) < 2:
         return ANY
     owner, wanted = arguments.values[:2]
+    own = attributes.anywhere(walk, owner) if wanted.const is UNKNOWN else ""
+    if own:
+        return expressions.subscript(walk, frame, Value(frozenset({own})), wanted, node)
     if isinstance(wanted.const, str):
         found = attributes.get_attribute(walk, frame, owner, wanted.const, node)
         return (
@@ -33,7 +36,10 @@ def _getattr(walk: Walk, frame: Frame, node: ast.AST, name: str, arguments: Argu
 
 def _setattr(walk: Walk, frame: Frame, node: ast.AST, name: str, arguments: Arguments) -> Value:
     values = arguments.values
-    if len(values) == 3:
+    own = attributes.anywhere(walk, values[0]) if len(values) == 3 and values[1].const is UNKNOWN else ""
+    if own:
+        attributes.set_element(walk, frame, Value(frozenset({own})), values[1], values[2], node)
+    elif len(values) == 3:
         attr = values[1].const if isinstance(values[1].const, str) else "?"
         attributes.set_attribute(walk, frame, values[0], attr, values[2], node)
     return ANY
@@ -139,6 +145,11 @@ def _caller(walk: Walk, frame: Frame, node: ast.AST, name: str, arguments: Argum
     return Value(frozenset({f"method:{given.const}"})) if isinstance(given.const, str) else ANY
 
 
+def _getter(walk: Walk, frame: Frame, node: ast.AST, name: str, arguments: Arguments) -> Value:
+    given = arguments.first()
+    return Value(frozenset({f"getter:{given.const}"})) if isinstance(given.const, str) else ANY
+
+
 def _each(walk: Walk, frame: Frame, node: ast.AST, name: str, arguments: Arguments) -> Value:
     over = [expressions.element(walk, frame, value) for value in arguments.values[1:]]
     return calls.invoke(
@@ -224,7 +235,8 @@ READERS: dict[str, Callable[[Walk, Frame, ast.AST, str, Arguments], Value]] = {
     "builtins.int": _number, "builtins.bool": _number, "builtins.str": _number, "builtins.isinstance": _instance,
     "functools.partial": _wrapped, "functools.wraps": _wrapped, "functools.lru_cache": _keeps,
     "functools.cache": _keeps,
-    "operator.methodcaller": _caller, "builtins.map": _each, "functools.reduce": _each, "operator.matmul": _matmul,
+    "operator.methodcaller": _caller,
+    "operator.attrgetter": _getter, "builtins.map": _each, "functools.reduce": _each, "operator.matmul": _matmul,
     "operator.__matmul__": _matmul, "builtins.dict": _container, "builtins.list": _container,
     "builtins.tuple": _container, "collections.defaultdict": _container, "collections.OrderedDict": _container,
     "weakref.WeakKeyDictionary": _container, "weakref.WeakValueDictionary": _container,

@@ -237,8 +237,19 @@ def _with(walk: Walk, frame: Frame, node: ast.With | ast.AsyncWith) -> bool:
 def _assign(walk: Walk, frame: Frame, node: ast.Assign) -> bool:
     value = expressions.evaluate(walk, frame, node.value)
     for target in node.targets:
+        if _steps(target, node.value) and not frame.setup and attributes.lasting(walk, frame, target, value):
+            walk.counters.add(attributes.lasting_name(walk, frame, target))
+            value = Value(value.names, value.tags | {"count"})
+            walk.note(frame, "counter", "augmented", node)
         assign(walk, frame, target, value)
     return False
+
+
+def _steps(target: ast.expr, value: ast.expr) -> bool:
+    """`n = n + 1`, however it is written out."""
+    if not isinstance(value, ast.BinOp) or not isinstance(value.right, ast.Constant):
+        return False
+    return isinstance(target, ast.Name | ast.Attribute) and ast.unparse(target) == ast.unparse(value.left)
 
 
 def _annotated(walk: Walk, frame: Frame, node: ast.AnnAssign) -> bool:

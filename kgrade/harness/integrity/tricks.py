@@ -82,6 +82,8 @@ def harness_patch(view: View) -> Iterator[Sign]:
             yield at(fact, "tell", f"{fact.name[6:]} of the caller's frame is reached")
         elif fact.name == "sys.modules.__main__" or fact.name == "sys._current_frames":
             yield at(fact, "tell", "the module that runs everything is reached")
+    for fact in calls(view, *vocabulary.WATCHERS):
+        yield at(fact, "tell", f"{fact.name} is told of everything that runs here")
     for fact in view.model.acting("import"):
         if fact.name == "__main__":
             yield at(fact, "tell", "the module that runs everything is imported")

@@ -185,6 +185,7 @@ class Walk:
     live_stores: set[str] = field(default_factory=set)
     counters: set[str] = field(default_factory=set)
     summaries: dict[Any, tuple[Value, set[str]]] = field(default_factory=dict)
+    given: dict[str, dict[str, Value]] = field(default_factory=lambda: defaultdict(dict))
     counts: dict[str, int] = field(default_factory=lambda: defaultdict(int))
     running: set[str] = field(default_factory=set)
     visited: set[str] = field(default_factory=set)

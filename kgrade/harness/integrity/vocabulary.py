@@ -235,6 +235,11 @@ FRAME_ATTRIBUTES = {
     "gi_frame",
     "f_trace",
 }
+WATCHERS = {
+    "sys.settrace", "sys.setprofile", "threading.settrace", "threading.setprofile", "sys.addaudithook",
+    "sys.meta_path.insert", "sys.meta_path.append", "sys.path_hooks.insert", "sys.monitoring.register_callback",
+    "torch.overrides.enable_reentrant_dispatch", "atexit._run_exitfuncs",
+}  # fmt: skip
 FRAMES = {"f_globals", "f_locals", "f_back", "tb_frame", "f_builtins", "gi_frame", "ag_frame", "cr_frame"}
 LOADERS = {
     "torch.load", "numpy.load", "pickle.load", "joblib.load", "numpy.fromfile", "numpy.memmap", "numpy.loadtxt",

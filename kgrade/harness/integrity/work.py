@@ -6,12 +6,11 @@ from collections.abc import Iterator
 
 from kgrade.harness.integrity import vocabulary
 from kgrade.harness.integrity.model import Fact
-from kgrade.harness.integrity.signs import Sign, View, at, opposite
+from kgrade.harness.integrity.signs import DEGENERATE, Sign, View, at, opposite
 from kgrade.records.evidence import Severity
 
 # Sizes up to this one are often special for honest reasons.
 _SMALL = 16
-_DEGENERATE = {"shape", "dtype", *(f"{how}:{size}" for how in ("equals", "below") for size in (0, 1))}
 _COMPUTED = ("computed", "lib:", "op:", "from:in", "in:", "written:")
 
 
@@ -51,10 +50,14 @@ def _weight(view: View, fact: Fact, family: str | None, forbidden: bool) -> Seve
 
 def _no_kernel(view: View) -> Iterator[Sign]:
     """The outputs are made by library operations, and no kernel of the author's is launched on the way."""
-    if not view.asked.wants_kernel or not view.model.has_entry or any(fact.live for fact in view.launches):
+    if not view.asked.wants_kernel or not view.model.has_entry or view.useful:
         return
     for fact in view.model.of("return", live=True):
-        if any(tag.startswith("op:") for tag in fact.about) and not view.open_guards(fact):
+        if (
+            any(tag.startswith("op:") for tag in fact.about)
+            and view.looks_at(fact) <= DEGENERATE
+            and "except" not in fact.guards
+        ):
             yield at(fact, "tell", "no kernel is launched; the result is made of library operations")
             return
 
@@ -161,7 +164,7 @@ def _unmade(view: View, ending: str) -> Iterator[Fact]:
         fresh = [tag for tag in fact.about if tag.startswith("alloc:")]
         if not fresh or any(tag.startswith(_COMPUTED) for tag in fact.about):
             continue
-        early = view.open_guards(fact) and view.looks_at(fact) <= _DEGENERATE
+        early = view.open_guards(fact) and view.looks_at(fact) <= DEGENERATE
         if not early and all(tag.endswith(ending) for tag in fresh):
             yield fact
 
@@ -245,6 +248,8 @@ def truncated_maths(view: View) -> Iterator[Sign]:
     for fact in facts:
         if fact.detail == "short":
             yield at(fact, "note" if packed else "suspect", f"only a part is read, which ends or begins at {fact.name}")
+        elif fact.detail == "grid":
+            yield at(fact, "suspect", f"the grid covers {fact.name} of a length")
         elif fact.detail == "window":
             yield at(fact, "suspect", f"a window of {fact.name} elements stands for a whole row")
         elif fact.detail == "part":
@@ -260,6 +265,9 @@ def truncated_maths(view: View) -> Iterator[Sign]:
 def shape_special_case(view: View) -> Iterator[Sign]:
     """S6: an exact path for sizes that are tested, and another for the rest."""
     for branch in view.model.of("branch", live=True):
+        if branch.detail == "table":
+            yield at(branch, "suspect", "a table of sizes chooses the kernel; for all others none is launched")
+            continue
         numbers = {int(tag[7:]) for tag in branch.about if tag.startswith("equals:")}
         tested = {number for number in numbers if number > _SMALL}
         if not tested or branch.detail == "raises" or ("shape" not in branch.about and not _native(branch)):
@@ -310,7 +318,7 @@ def partly_filled(view: View) -> Iterator[Sign]:
             branch = view.branches.get(tag.removeprefix("partly:")) if tag.startswith("partly:") else None
             if branch is None or branch.detail == "raises" or "shape" not in branch.about:
                 continue
-            if not branch.about <= _DEGENERATE:
+            if not branch.about <= DEGENERATE:
                 yield at(branch, "suspect", "what is returned is filled for some sizes only")
 
 
@@ -375,7 +383,7 @@ def dtype_dress_up(view: View) -> Iterator[Sign]:
     if not operands:
         return
     for fact in view.model.of("cast", live=True):
-        if fact.detail == "operand" and fact.name in ("float16", "bfloat16"):
+        if fact.detail in ("operand", "host") and fact.name in ("float16", "bfloat16"):
             yield at(
                 fact,
                 "suspect",

@@ -7,7 +7,7 @@ from cases import Case, cases, task
 
 from kgrade.harness.integrity import analyse, overall
 
-BATCHES = ("later", "second")
+BATCHES = ("later", "second", "third")
 
 
 def written(kind: str) -> list[object]:

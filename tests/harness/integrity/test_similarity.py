@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import random
 
+import pytest
 from cases import cases, task
 from mutations import renamed
 
-from kgrade.harness.integrity import analyse
+from kgrade.harness.integrity import analyse, similarity
 from kgrade.harness.integrity.similarity import contained, fingerprints, of_files, tokens
 
 _KERNEL = next(case for case in cases("honest") if case.name == "k_autotune")
@@ -45,3 +46,18 @@ def test_names_comments_and_numbers_make_no_difference() -> None:
     two = tokens("a.py", b"def g(y):\n    return y + 22  # two\n")
     assert [each for each in one if each.strip()] == [each for each in two if each.strip()]
     assert fingerprints(["a"] * 5) == frozenset()
+
+
+def test_a_file_is_worked_out_once_however_many_are_compared(monkeypatch: pytest.MonkeyPatch) -> None:
+    worked: list[str] = []
+    real = similarity.tokens
+    monkeypatch.setattr(similarity, "tokens", lambda path, data: worked.append(path) or real(path, data))
+    similarity._of_text.cache_clear()
+    queue = {f"t/s{number:04d}": {"kernel.py": f"{_KERNEL.text}\nlast = {number}\n".encode()} for number in range(60)}
+    for item in queue:
+        analyse(queue[item], others={other: files for other, files in queue.items() if other != item})
+    assert len(worked) == len(queue)
+    assert any(one.rule == "E4" for one in analyse(queue["t/s0001"], others={"t/s0000": queue["t/s0000"]}))
+    queue["t/s0000"] = {"kernel.py": _OTHER.text.encode()}
+    analyse(queue["t/s0000"], others=queue)
+    assert len(worked) == len(queue) + 1
