@@ -129,6 +129,8 @@ def test_forms_in_which_tools_print_their_messages(log, expected):
         "such as RuntimeError: The size of tensor a (3) must match",
         "/*\n * collect2: error: ld returned 1 exit status\n */",
         '\tif (e) printf("x: misaligned address"); // CUDA error: misaligned address',
+        "> E   RuntimeError: Triton Error [CUDA]: device kernel image is invalid",
+        "# ptxas error   : Entry function 'k' uses too much shared data (0x20000 bytes, 0xc000 max)",
     ],
 )
 def test_text_that_only_quotes_is_passed_over(log):
