@@ -86,7 +86,10 @@ class Listing:
 
     def plan(self) -> Plan:
         """What is asked of each item, as of the last time that the refs were followed."""
-        return self._plan
+        with self._turn:
+            if not self._at:
+                self.refresh()
+            return self._plan
 
     def _follow_plan(self, snapshot: Snapshot) -> None:
         entry = snapshot.entry(ASSIGNMENTS)
