@@ -21,6 +21,7 @@ COMMANDS = (
     "next",
     "show",
     "save",
+    "sync",
     "check",
     "collect",
     "audit-code",

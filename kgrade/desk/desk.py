@@ -24,6 +24,7 @@ from kgrade.desk.versions import Choosing, Versions
 from kgrade.records.grade import Grade
 from kgrade.records.slugs import ItemId
 from kgrade.repository import order
+from kgrade.repository.bundles import write_bundle
 from kgrade.repository.claims import Claims, LocalRefs, TakenError
 from kgrade.repository.commits import Identity
 from kgrade.repository.drafts import DraftError, Drafts, state_folder
@@ -292,6 +293,13 @@ class Desk:
         self.notes = [*left, *self._sending.notes]
         self._listing.refresh()
         return standing
+
+    def bundle(self, file: Path) -> int:
+        """Write what waits for the remote to `file`, for someone who may push; how many commits that are."""
+        try:
+            return write_bundle(self._sources.grades, file)
+        except GitError as why:
+            raise DeskError(str(why)) from None
 
     def unsent(self) -> int:
         """How many commits wait to be sent, or to reach the branch."""
