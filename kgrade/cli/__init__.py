@@ -45,7 +45,7 @@ class Commands(click.Group):
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         """Return the commands in the order in which a newcomer meets them."""
-        return list(COMMANDS)
+        return [*COMMANDS]
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         """Import and return the command `cmd_name`."""
@@ -82,7 +82,7 @@ def run(arguments: Sequence[str]) -> int:
     """Run one command and return its exit code. An error is one sentence on stderr, a traceback with KGRADE_DEBUG=1."""
     debug = os.environ.get("KGRADE_DEBUG", "") not in ("", "0")
     try:
-        code = commands.main(args=list(arguments), prog_name="kgrade", standalone_mode=False)
+        code = commands.main(args=[*arguments], prog_name="kgrade", standalone_mode=False)
     except Exception as error:
         if debug and not isinstance(error, click.ClickException):
             raise

@@ -34,7 +34,12 @@ def command(bundle: Path | None, take: Path | None, queue: Path, evaluator: str 
     if bundle is not None and take is not None:
         raise failures.BadInput("--bundle writes a file and --take reads one; give one of them")
     if take is not None:
-        return _taken(take, queue, evaluator)
+        from kgrade.repository.bundles import BundleError
+
+        try:
+            return _taken(take, queue, evaluator)
+        except BundleError as why:
+            raise failures.BadInput(str(why)) from None
     with desk_at(queue, evaluator) as desk:
         if bundle is not None:
             count = desk.bundle(bundle)
