@@ -25,8 +25,9 @@ def command(queue: Path, evaluator: str | None, mine: bool, as_json: bool) -> No
         me = desk.evaluator
         places = [place for place in desk.rows() if not mine or _grade_of(place, me)]
         progress = desk.progress()
+        blind = desk.settings.blind
     if as_json:
-        say_json([_as_data(place) for place in places])
+        say_json([_as_data(place, me, blind=blind) for place in places])
         return
     if places:
         say(columns([_cells(place, me) for place in places]))
@@ -38,10 +39,15 @@ def _grade_of(place: Place, evaluator: str) -> GradeRow | None:
     return next((grade for grade in place.row.grades if grade.evaluator == evaluator), None)
 
 
-def _as_data(place: Place) -> dict[str, Any]:
+def _as_data(place: Place, evaluator: str, *, blind: bool) -> dict[str, Any]:
+    """The place as data; in a blind queue without the author, and without others' grades until one's own is in."""
     import msgspec
 
     fields: dict[str, Any] = msgspec.to_builtins(place.row)
+    if blind:
+        fields["author"] = ""
+        if _grade_of(place, evaluator) is None:
+            fields["grades"] = []
     return {**fields, "id": str(place.row.id), "state": place.state, "why": place.why}
 
 

@@ -25,6 +25,7 @@ from kgrade.desk.versions import Choosing, Versions
 from kgrade.records.grade import Grade
 from kgrade.records.slugs import ItemId
 from kgrade.repository import order
+from kgrade.repository.bundles import write_bundle
 from kgrade.repository.claims import Claims, LocalRefs, TakenError
 from kgrade.repository.commits import Identity
 from kgrade.repository.drafts import DraftError, Drafts, state_folder
@@ -183,12 +184,19 @@ class Desk:
         except GitError as why:
             raise DeskError(str(why)) from None
 
+    def hides(self, item: ItemId) -> bool:
+        """Whether what others think of `item` is kept from this evaluator: the queue is blind, my grade is not in."""
+        return self.settings.blind and self._sources.grade_of(item, self.evaluator)[0] is None
+
     def history(self, item: ItemId) -> list[HistoryEntry]:
         """The commits that touched `item`, newest first."""
         commits = dict.fromkeys([self.snapshot().commit, *(each.commit for each in self._sources.grade_snapshots())])
         found = {touch.commit: touch for commit in commits for touch in touches(self.git, commit, item.folder)}
         newest_first = sorted(found.values(), key=lambda touch: touch.when, reverse=True)
         own = [touch for touch in newest_first if item.submission or not _only_below(touch.paths, "submissions/")]
+        if self.hides(item):
+            mine = f"grades/{self.evaluator}.yaml"
+            own = [touch for touch in own if mine in touch.paths or not _only_below(touch.paths, "grades/")]
         return [
             HistoryEntry(commit=each.commit, when=each.when, who=each.who, what=each.what, changed=list(each.paths))
             for each in own
@@ -297,6 +305,13 @@ class Desk:
         if not self.read_only:
             self._sources.grades.get_ready()
         return standing
+
+    def bundle(self, file: Path) -> int:
+        """Write what waits for the remote to `file`, for someone who may push; how many commits that are."""
+        try:
+            return write_bundle(self._sources.grades, file)
+        except GitError as why:
+            raise DeskError(str(why)) from None
 
     def unsent(self) -> int:
         """How many commits wait to be sent, or to reach the branch."""

@@ -127,7 +127,10 @@ class Listing:
 
     def plan(self) -> Plan:
         """What is asked of each item, as of the last time that the refs were followed."""
-        return self._plan
+        with self._turn:
+            if not self._at:
+                self.refresh()
+            return self._plan
 
     @property
     def _note_name(self) -> str:
