@@ -9,13 +9,18 @@ from datetime import UTC, datetime, timedelta
 import msgspec
 
 from kgrade.audit.ratings import Graded
+from kgrade.records.slugs import ItemId
+from kgrade.repository.plan import Plan
 from kgrade.repository.tree import Snapshot
 
 PACE_DAYS = 7
 
 
 class Coverage(msgspec.Struct, frozen=True, kw_only=True):
-    """`items` counts submissions; `finished` those with all the grades wanted; `days_left` needs a pace."""
+    """`items` counts submissions that are not retired; `finished` those with all the grades that the plan asks of them.
+
+    `wanted` counts the grades that are asked for in all; `days_left` needs a pace.
+    """
 
     items: int
     graded: int
@@ -28,19 +33,20 @@ class Coverage(msgspec.Struct, frozen=True, kw_only=True):
     by_evaluator: dict[str, int]
 
 
-def coverage(snapshot: Snapshot, grades: Sequence[Graded], wanted: int, now: datetime | None = None) -> Coverage:
+def coverage(snapshot: Snapshot, grades: Sequence[Graded], plan: Plan, now: datetime | None = None) -> Coverage:
     """Count; the pace is that of the last `PACE_DAYS` days up to `now`."""
-    items = [f"{task}/{submission}" for task in snapshot.tasks() for submission in snapshot.submissions(task)]
+    every = (ItemId(task, name) for task in snapshot.tasks() for name in snapshot.submissions(task))
+    wanted = {str(item): plan.graders(item) for item in every if not plan.is_retired(item)}
     of_item = Counter(grade.item for grade in grades)
-    left = sum(max(wanted - of_item[item], 0) for item in items)
+    left = sum(max(count - of_item[item], 0) for item, count in wanted.items())
     since = (now or datetime.now(UTC)) - timedelta(days=PACE_DAYS)
     recent = sum(_when(grade.saved) >= since for grade in grades)
     pace = recent / PACE_DAYS
     return Coverage(
-        items=len(items),
-        graded=sum(of_item[item] > 0 for item in items),
-        finished=sum(of_item[item] >= wanted for item in items),
-        wanted=wanted,
+        items=len(wanted),
+        graded=sum(of_item[item] > 0 for item in wanted),
+        finished=sum(of_item[item] >= count for item, count in wanted.items()),
+        wanted=sum(wanted.values()),
         grades=len(grades),
         grades_left=left,
         per_day=pace,

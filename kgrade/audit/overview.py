@@ -15,6 +15,7 @@ from kgrade.records.settings import Settings
 from kgrade.repository.branches import Branch
 from kgrade.repository.grades import grade_branches
 from kgrade.repository.opening import queue_snapshot
+from kgrade.repository.plan import plan_of
 from kgrade.repository.tree import TreeReader
 
 
@@ -53,7 +54,7 @@ def overview(
     told(f"computing agreement over {len(standing.grades):,} grades")
     return Overview(
         agreement=agreement(standing.grades, scales(snapshot)),
-        coverage=coverage(snapshot, standing.grades, settings.graders_per_item),
+        coverage=coverage(snapshot, standing.grades, plan_of(snapshot, settings)),
         standings=standings(standing.grades, {}),
         suspicions=suspicions(standing.grades),
         disagreements=[

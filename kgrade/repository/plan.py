@@ -41,6 +41,10 @@ class Plan:
         """How early `item` comes: higher before lower, 0 where no lead said anything."""
         return self._at(item).priority
 
+    def is_retired(self, item: ItemId) -> bool:
+        """Whether a lead took `item` out of the queue."""
+        return bool(self._at(item).retired)
+
     def kept_from(self, item: ItemId, evaluator: str) -> str:
         """Why `evaluator` is not offered `item`, in words; empty when they are."""
         said = self._at(item)

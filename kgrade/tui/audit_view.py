@@ -147,7 +147,7 @@ def time_listing(standings: Sequence[Standing], suspicions: Sequence[Suspicion])
 def coverage_listing(covered: Coverage, faults: Sequence[str], *, named: bool) -> Listed:
     """How much of the queue is graded, by whom, when it will be done, and what could not be read."""
     page = Page()
-    page.section("coverage", f"{covered.wanted} {'grade' if covered.wanted == 1 else 'grades'} wanted for each")
+    page.section("coverage", f"{covered.wanted:,} {'grade' if covered.wanted == 1 else 'grades'} wanted in all")
     whole = max(covered.items, 1)
     for label, count in (("finished", covered.finished), ("begun", covered.graded)):
         text = f"{label:<9} {count:>5} of {covered.items:<5} {round(100 * count / whole):>3} %  "

@@ -15,9 +15,12 @@ from kgrade.audit.coverage import coverage
 from kgrade.audit.overview import overview
 from kgrade.audit.reading import standing_grades
 from kgrade.cli import run
+from kgrade.records.assignments import Assignment, Assignments
+from kgrade.records.settings import Settings
 from kgrade.records.slugs import ItemId
 from kgrade.repository.grades import grade_branches
 from kgrade.repository.opening import open_queue
+from kgrade.repository.plan import Plan
 from kgrade.repository.runner import Git
 from kgrade.repository.tree import Snapshot, TreeReader
 from tests.audit.sealed import HOUR, START, Queue
@@ -90,10 +93,12 @@ def test_the_pace_is_that_of_the_last_week(queue: Queue) -> None:
     with reader.objects:
         grades = standing_grades(reader, grade_branches(*open_queue(reader))).grades
         snapshot = Snapshot(reader, queue.repo.git("rev-parse", "main"))
-        soon = coverage(snapshot, grades, 3, datetime.fromtimestamp(START + 36 * HOUR, UTC))
-        never = coverage(snapshot, grades, 3, datetime.fromtimestamp(START + 5200 * HOUR, UTC))
-    assert (soon.grades_left, soon.per_day) == (3 * 17 - 33, 33 / 7)
-    assert soon.days_left == pytest.approx(18 / (33 / 7))
+        plan = Plan(Settings(graders_per_item=3), Assignments(items={"softmax/s05": Assignment(retired="a copy")}))
+        soon = coverage(snapshot, grades, plan, datetime.fromtimestamp(START + 36 * HOUR, UTC))
+        never = coverage(snapshot, grades, plan, datetime.fromtimestamp(START + 5200 * HOUR, UTC))
+    assert (soon.items, soon.wanted) == (16, 3 * 16)
+    assert (soon.grades_left, soon.per_day) == (3 * 17 - 33 - 1, 33 / 7), "one is wanted no more of what is retired"
+    assert soon.days_left == pytest.approx(17 / (33 / 7))
     assert (never.per_day, never.days_left) == (0.0, None)
 
 
