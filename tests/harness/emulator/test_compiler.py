@@ -48,14 +48,14 @@ def test_the_second_time_no_compiler_is_started(
     counted: Compiler, started: list[Sequence[str]], tmp_path: Path
 ) -> None:
     first = counted.compile(_folder(tmp_path / "source", 3), tmp_path, checks=False)
-    assert first.library is not None, first.log
-    commands, content = len(started), first.library.read_bytes()
+    assert first.shared is not None, first.log
+    commands, content = len(started), first.shared.read_bytes()
     assert commands == 2
     again = tmp_path / "again"
     again.mkdir()
     second = counted.compile(_folder(again / "source", 3), again, checks=False)
-    assert (second.library, len(started)) == (again / "emulated.so", commands)
-    assert second.library.read_bytes() == content
+    assert (second.shared, len(started)) == (again / "emulated.so", commands)
+    assert second.shared.read_bytes() == content
     assert second.log == f"[compiled before]\n{first.log}"
     assert str(tmp_path) not in first.log
 
