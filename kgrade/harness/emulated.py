@@ -17,11 +17,10 @@ from kgrade.harness.methods import INTERPRETED, Method
 from kgrade.harness.oracle import Oracle
 from kgrade.harness.run import Run, write
 from kgrade.harness.standby import Standby
-from kgrade.harness.watching import ANOTHER_ORDER, UNSEEN, Launching, Watching, emulated_target
+from kgrade.harness.watching import ANOTHER_ORDER, NO_TIMING, UNSEEN, Launching, Watching, emulated_target
 from kgrade.records.evidence import Build, BuildTarget, Check, Integrity, StageStatus, Timing
 
 OBJECTS = "emulated"
-NO_TIMING = "CPU emulation yields no timing"
 
 
 class EmulatedCandidate:

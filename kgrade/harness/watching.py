@@ -34,6 +34,7 @@ UNSEEN = (
     "registers, and launches that fail for want of them",
 )
 ANOTHER_ORDER = 1
+NO_TIMING = "CPU emulation yields no timing"
 WATCHED_S = 60.0
 MOST = 40
 
