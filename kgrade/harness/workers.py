@@ -345,7 +345,7 @@ class Worker:
     def hold(self, arguments: Sequence[Argument], sets: int, within_s: float) -> float:
         """Let the worker make `sets` fresh sets of inputs for the timed calls to come.
 
-        Returns its own claim of the microseconds that preparing one set took.
+        Returns its own claim of the microseconds that preparing one set took; 0 where nothing is prepared.
         """
         memory, specs = _packed(arguments)
         with contextlib.closing(memory):

@@ -12,6 +12,7 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+import msgspec
 import numpy as np
 
 from kgrade.harness.standby import Standby
@@ -53,6 +54,7 @@ class Side:
     slack: Slack = ON_INTERPRETER
     samples_us: list[float] = field(default_factory=list)
     claimed_us: list[float] = field(default_factory=list)
+    prepared_us: list[float] = field(default_factory=list)
     processes: list[int] = field(default_factory=list)
     calls: int = 1
     warmups: int = 0
@@ -99,7 +101,7 @@ class Side:
 
     def _once(self, arguments: Sequence[Argument]) -> float:
         worker = self.workers.get()
-        worker.hold(arguments, self.calls, CASE_BOX_S)
+        self.prepared_us.append(worker.hold(arguments, self.calls, CASE_BOX_S))
         begin = time.perf_counter_ns()
         claimed = worker.repeat(self.function or self.name, CASE_BOX_S)
         taken = (time.perf_counter_ns() - begin) / 1000
@@ -132,4 +134,6 @@ class Side:
         """Return the statistics, or None for a side that is missing."""
         if self.missing is not None or not self.samples_us:
             return None
-        return summarise(self.samples_us, self.first_us, processes=self.processes, warmups=self.warmups)
+        found = summarise(self.samples_us, self.first_us, processes=self.processes, warmups=self.warmups)
+        prepared = statistics.median(self.prepared_us)
+        return msgspec.structs.replace(found, prepare_us=prepared) if prepared else found
