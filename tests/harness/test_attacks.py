@@ -53,11 +53,6 @@ ATTACKS: dict[str, tuple[str, str, str | None]] = {
 
 
 @pytest.fixture(scope="module")
-def machine() -> Machine:
-    return Machine.here()
-
-
-@pytest.fixture(scope="module")
 def prey() -> Iterator[dict[str, object]]:
     """What the attacks are after: a folder, the oracle's file, a listening port, a name for their processes."""
     with tempfile.TemporaryDirectory(prefix="kgrade-prey-") as name, socket.create_server(("127.0.0.1", 0)) as server:

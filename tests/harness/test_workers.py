@@ -93,11 +93,6 @@ lie_failed = answer_with({"failed": {"type": ["x"], "message": 5, "traceback": N
 
 
 @pytest.fixture(scope="module")
-def machine() -> Machine:
-    return Machine.here()
-
-
-@pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     made = tmp_path_factory.mktemp("item")
     made.chmod(0o755)

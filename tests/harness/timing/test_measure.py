@@ -6,7 +6,6 @@ import threading
 from pathlib import Path
 
 import numpy as np
-import pytest
 
 from kgrade.harness.check import CANDIDATE
 from kgrade.harness.foreign import oracle_functions
@@ -56,11 +55,6 @@ def double(x):
     time.sleep(0.002)
     return 2 * x
 """
-
-
-@pytest.fixture(scope="module")
-def machine() -> Machine:
-    return Machine.here()
 
 
 def timed(machine: Machine, folder: Path, kernel: str, task: str = TASK) -> tuple[Timing, list[Step]]:
