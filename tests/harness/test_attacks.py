@@ -20,13 +20,14 @@ import numpy as np
 import pytest
 
 from kgrade.harness import sandbox
+from kgrade.harness.arguments import Argument
 from kgrade.harness.losses import failure
 from kgrade.harness.run import Machine
 from kgrade.harness.sandbox import Wall
 from kgrade.harness.standby import Standby
 from kgrade.harness.timing.sides import Side
 from kgrade.harness.watchdog import Limits
-from kgrade.harness.workers import Argument, Lost, Worker
+from kgrade.harness.workers import Lost, Worker
 
 ROOT = Path(__file__).resolve().parents[2]
 HOSTILE = Path(__file__).parent / "hostile.py"

@@ -7,6 +7,7 @@ import time
 
 import numpy as np
 
+from kgrade.harness.arguments import Array
 from kgrade.harness.dynamic.session import (
     TELLING,
     NotRun,
@@ -18,7 +19,7 @@ from kgrade.harness.dynamic.session import (
     arrays_of,
     same_bytes,
 )
-from kgrade.harness.workers import Array, Lost
+from kgrade.harness.workers import Lost
 from kgrade.records.evidence import Case
 
 FIRST_CALLS = 4

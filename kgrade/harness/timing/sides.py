@@ -15,9 +15,10 @@ from dataclasses import dataclass, field
 import msgspec
 import numpy as np
 
+from kgrade.harness.arguments import Argument
 from kgrade.harness.standby import Standby
 from kgrade.harness.timing.statistics import summarise
-from kgrade.harness.workers import Argument, Lost
+from kgrade.harness.workers import Lost
 from kgrade.records.evidence import Samples
 
 CASE_BOX_S = 6.0  # what one call may take on an interpreter, and about what a case's samples may take together

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
+from kgrade.harness.arguments import Argument
 from kgrade.harness.check import CANDIDATE
 from kgrade.harness.foreign import oracle_functions
 from kgrade.harness.measure import PROCESSES, Measuring
@@ -16,7 +17,7 @@ from kgrade.harness.run import ItemSource, Machine
 from kgrade.harness.standby import Standby
 from kgrade.harness.timing import sides
 from kgrade.harness.watchdog import Limits
-from kgrade.harness.workers import Argument, Worker
+from kgrade.harness.workers import Worker
 from kgrade.records import codec
 from kgrade.records.evidence import Timing
 from kgrade.records.task import Task
