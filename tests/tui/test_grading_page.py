@@ -275,7 +275,7 @@ def test_help_filters_and_says_what_is_not_possible() -> None:
 def test_an_action_without_a_deed_says_so() -> None:
     async def scene(on: Play) -> None:
         await on.press("A")
-        assert on.message.startswith("the audit is not in this version yet")
+        assert on.message.startswith("the audit is a command in this version: kgrade audit")
 
     play(scene)
 

@@ -39,7 +39,7 @@ _PAUSE_S: Final = 60.0
 """Seconds without a key after which nobody is thought to work on the item."""
 
 _NOT_YET: Final = {
-    "audit": "the audit is not in this version yet; kgrade list --json has the grades",
+    "audit": "the audit is a command in this version: kgrade audit",
 }
 
 
