@@ -16,6 +16,7 @@ from typing import Any
 import msgspec
 import numpy as np
 
+from kgrade.harness.arguments import Argument
 from kgrade.harness.build.launches import Assembling, Launched, Lowered
 from kgrade.harness.build.targets import Architecture
 from kgrade.harness.build.toolkit import find_assembler, find_disassembler
@@ -27,7 +28,7 @@ from kgrade.harness.losses import failure
 from kgrade.harness.numerics.formats import numpy_dtype
 from kgrade.harness.run import Run
 from kgrade.harness.standby import Standby
-from kgrade.harness.workers import Argument, Lost
+from kgrade.harness.workers import Lost
 from kgrade.records.evidence import Build, BuildTarget, Case, Failure, KernelResources, StageStatus
 from kgrade.records.task import Task
 

@@ -17,7 +17,7 @@ from kgrade.harness.oracle import Oracle
 from kgrade.harness.run import Run
 from kgrade.harness.standby import Standby
 from kgrade.harness.traced import Traced
-from kgrade.harness.watching import ANOTHER_ORDER
+from kgrade.harness.watching import ANOTHER_ORDER, NO_TIMING
 from kgrade.harness.workers import Entry, Lost
 from kgrade.records.evidence import Build, BuildTarget, Check, Failure, Integrity, StageStatus, Timing
 
@@ -140,6 +140,8 @@ class Candidate:
         reason = why_not_run(self.task, self.run.target) or self._not_imported()
         if reason is not None or self.workers is None:
             return Timing(status="not-run", reason=reason)
+        if self.emulation is not None:
+            return Timing(status="not-run", reason=NO_TIMING)
         return Measuring(self.task, self.workers, oracle, self.method.text).run(self.run.watch)
 
     def integrity(self, oracle: Oracle, found: Integrity, checked: StageStatus | None) -> Integrity:

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 import msgspec
 
+from kgrade.harness.arguments import Argument, Returned
 from kgrade.harness.controls import Situation
 from kgrade.harness.drawing import NotDrawable, rooms, upstream_gradients
 from kgrade.harness.examination import Examination
@@ -16,7 +17,7 @@ from kgrade.harness.losses import failure
 from kgrade.harness.oracle import Expected, Oracle, gradient_rooms
 from kgrade.harness.progress import Watch
 from kgrade.harness.standby import Standby
-from kgrade.harness.workers import Argument, Lost, Returned
+from kgrade.harness.workers import Lost
 from kgrade.records.evidence import Case, CaseCheck, Check, StageStatus
 from kgrade.records.task import Task
 

@@ -11,9 +11,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from kgrade.harness.arguments import Argument, Array
 from kgrade.harness.numerics.formats import float_format, numpy_dtype, round_to, widen
 from kgrade.harness.oracle import Expected, Oracle
-from kgrade.harness.workers import Argument, Array, Lost
+from kgrade.harness.workers import Lost
 from kgrade.records.evidence import Case
 from kgrade.records.task import Task
 

@@ -8,9 +8,9 @@ from collections.abc import Mapping
 
 import numpy as np
 
+from kgrade.harness.arguments import Argument, Array
 from kgrade.harness.numerics.families import draw
 from kgrade.harness.numerics.formats import numpy_dtype
-from kgrade.harness.workers import Argument, Array
 from kgrade.records.evidence import Case
 from kgrade.records.task import Task
 

@@ -18,11 +18,18 @@ from kgrade.harness.methods import INTERPRETED, Method
 from kgrade.harness.oracle import Oracle
 from kgrade.harness.run import Run, write
 from kgrade.harness.standby import Standby
-from kgrade.harness.watching import ANOTHER_ORDER, REGISTERS, UNSEEN, Launching, Watching, emulated_target
+from kgrade.harness.watching import (
+    ANOTHER_ORDER,
+    NO_TIMING,
+    REGISTERS,
+    UNSEEN,
+    Launching,
+    Watching,
+    emulated_target,
+)
 from kgrade.records.evidence import Build, BuildTarget, Check, Integrity, StageStatus, Timing
 
 OBJECTS = "emulated"
-NO_TIMING = "CPU emulation yields no timing"
 
 
 class EmulatedCandidate:
@@ -93,10 +100,10 @@ class EmulatedCandidate:
         except CannotRun as error:
             self.reason = f"CPU emulation does not run {error.construct} (solution/{error.path}:{error.line})"
             return
-        if self.made.library is None:
+        if self.made.shared is None:
             self.reason = f"its translation does not compile for CPU emulation: {_first_error(self.made.log)}"
             return
-        self.workers = self._workers(self.made.library)
+        self.workers = self._workers(self.made.shared)
 
     def _cache(self) -> Path:
         """Without bubblewrap the user behind the wall reaches this run's folder, and nobody's home."""
@@ -110,7 +117,7 @@ class EmulatedCandidate:
         if checks:
             return self._compiled("checked", checks=True, split=False)
         made = self._compiled("plain", checks=False, split=True)
-        return made if made.library is not None else self._compiled("unsplit", checks=False, split=False)
+        return made if made.shared is not None else self._compiled("unsplit", checks=False, split=False)
 
     def _compiled(self, name: str, *, checks: bool, split: bool) -> Compiled:
         assert self.run.source.solution is not None
@@ -130,11 +137,11 @@ class EmulatedCandidate:
     def _watched(self, check: Check) -> Check:
         """Run the cases once more under the checks and add what these see."""
         made = self._object(checks=True)
-        if made.library is None:
+        if made.shared is None:
             return msgspec.structs.replace(check, method=f"{check.method}; its checks do not compile")
-        workers = self._workers(made.library)
+        workers = self._workers(made.shared)
         sources = sorted(self.run.source.solution or {})
-        watching = Watching(self.launching, workers, made.library, sources, Behind(self.run))
+        watching = Watching(self.launching, workers, made.shared, sources, Behind(self.run))
         try:
             watching.run(check.cases, self.run.watch)
         finally:

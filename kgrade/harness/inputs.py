@@ -6,11 +6,11 @@ import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from kgrade.harness.arguments import Argument, Array, Made
 from kgrade.harness.drawing import NotDrawable, draw_arguments
 from kgrade.harness.numerics.formats import float_format, numpy_dtype, round_to, widen
 from kgrade.harness.run import Workload
 from kgrade.harness.safetensors import Unreadable, tensor
-from kgrade.harness.workers import Argument, Array, Made
 from kgrade.records.evidence import Case
 from kgrade.records.task import Task
 

@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 import msgspec
 import numpy as np
 
+from kgrade.harness.arguments import Argument
 from kgrade.harness.check import CANDIDATE, SEED_BITS
 from kgrade.harness.drawing import NotDrawable, rooms
 from kgrade.harness.foreign import called
@@ -23,7 +24,7 @@ from kgrade.harness.progress import Watch
 from kgrade.harness.standby import Standby
 from kgrade.harness.timing.sides import CASE_BOX_S, LARGEST_BYTES, ON_DEVICE, ON_INTERPRETER, SAMPLE_US, Side
 from kgrade.harness.timing.statistics import judged, speedup, visible_difference
-from kgrade.harness.workers import REST_S, Argument, Lost
+from kgrade.harness.workers import REST_S, Lost
 from kgrade.records.evidence import Case, CaseTiming, Samples, Speedup, StageStatus, Timing
 from kgrade.records.expressions import Expression
 from kgrade.records.task import Task

@@ -13,6 +13,7 @@ import ml_dtypes
 import msgspec
 import numpy as np
 
+from kgrade.harness.arguments import Argument, Array, Form, Made, Returned
 from kgrade.harness.drawing import rooms, upstream_gradients
 from kgrade.harness.inputs import arguments as arguments_of
 from kgrade.harness.numerics.comparison import NonFinite
@@ -21,7 +22,7 @@ from kgrade.harness.numerics.judge import acceptable, judge
 from kgrade.harness.numerics.random_outputs import judge_random
 from kgrade.harness.run import ItemSource
 from kgrade.harness.standby import Standby
-from kgrade.harness.workers import Argument, Array, Form, Lost, Made, Returned
+from kgrade.harness.workers import Lost
 from kgrade.records.evidence import Case, OutputCheck, ToleranceUsed
 
 FOREIGN = ("kernelbench", "gpumode", "flashinfer")

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from kgrade.harness.arguments import Argument, Returned
 from kgrade.harness.build.runner import Runner
 from kgrade.harness.build.targets import Architecture, architecture
 from kgrade.harness.check import CANDIDATE, Call
@@ -17,7 +18,7 @@ from kgrade.harness.drawing import draw_arguments, rooms
 from kgrade.harness.emulator.findings import Finding, Unreadable, read_findings
 from kgrade.harness.progress import Watch
 from kgrade.harness.standby import Standby
-from kgrade.harness.workers import Argument, Lost, Returned
+from kgrade.harness.workers import Lost
 from kgrade.records.evidence import Case, CaseCheck, SeenFault
 from kgrade.records.task import Task
 
@@ -35,6 +36,7 @@ UNSEEN = (
     REGISTERS,
 )
 ANOTHER_ORDER = 1
+NO_TIMING = "CPU emulation yields no timing"
 WATCHED_S = 60.0
 MOST = 40
 

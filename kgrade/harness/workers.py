@@ -14,21 +14,28 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-import ml_dtypes
 import numpy as np
-import numpy.typing as npt
 
 from kgrade.harness import footprint
+from kgrade.harness.arguments import (
+    ALIGNMENT,
+    Argument,
+    Array,
+    Made,
+    Returned,
+    described,
+    dtype_of,
+    packed,
+    shape_of,
+    unpacked,
+)
 from kgrade.harness.channel import Broken, Cancelled, Channel, Memory, TooLate
 from kgrade.harness.sandbox import Bind, Ended, Interpreter, Shut, Wall, start
 from kgrade.harness.watchdog import Limits
 
-Array = npt.NDArray[Any]
-Form = dict[str, Any]
 Entry = tuple[str, str] | tuple[str, str, str]  # file, attribute and, unless it is a plain function, its kind
 PACKAGE = Path(__file__).parent / "worker"
 INSIDE = Path("/kgrade")
-ALIGNMENT = 256
 UNABLE = "worker.extensions.CannotEmulate"  # claimed by the worker: it can only lead to a check that is not run
 START_S = 60.0
 GOODBYE_S = 10.0
@@ -38,44 +45,7 @@ TEXT_BYTES = 32 << 20
 CPU_LIST = Path("/sys/devices/system/cpu")
 REST_S = 0.4
 RESTLESS = 0.1  # share of the time of rest; a busy machine gives a busy thread no more than a share
-NUMBERS: dict[str, np.dtype[Any]] = {
-    np.dtype(kind).name: np.dtype(kind)
-    for kind in (
-        *("bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64"),
-        *("float16", "float32", "float64", ml_dtypes.bfloat16, ml_dtypes.float8_e4m3fn),
-        *(ml_dtypes.float8_e5m2, ml_dtypes.float8_e4m3fnuz, ml_dtypes.float8_e5m2fnuz),
-    )
-}
 _BOOT = "import sys; sys.path.insert(0, sys.argv.pop(2)); from worker.main import main; main()"
-
-
-@dataclass(frozen=True)
-class Argument:
-    """One argument of a call: an array in its own dtype with its layout in memory, a plain number, or a form.
-
-    A form (see `worker/trees.py`) is JSON that says how a foreign interface puts its arguments together.
-    """
-
-    name: str
-    value: Array | int | float | bool | Form
-    layout: str = "contiguous"
-
-
-@dataclass(frozen=True)
-class Made:
-    """Arrays that a task's own code made, and the form that they fill."""
-
-    arrays: dict[str, Array]
-    form: Form
-
-
-@dataclass(frozen=True)
-class Returned:
-    """What a call gave back. `arrays` holds what was written, in the dtype that the worker says it has."""
-
-    arrays: dict[str, Array]
-    touched: list[str]
-    seconds: float
 
 
 class Lost(Exception):
@@ -206,7 +176,7 @@ class Worker:
         `launch` is what a native launcher is told beside its inputs (see `worker.interfaces.cuda_emulated`). `order`
         is that in which the threads of emulated extensions run.
         """
-        sent, specs, upstream_specs = _packed(arguments, upstream)
+        sent, specs, upstream_specs = packed(arguments, upstream)
         answer, arrays = self._with_outputs(
             "call",
             within_s,
@@ -243,7 +213,7 @@ class Worker:
         Return what came back at once, the same outputs `delay_s` seconds later, and the worker's claims about types,
         threads, children and launches.
         """
-        memory, specs = _packed(arguments)
+        memory, specs = packed(arguments)
         twice = {**outputs, **{f"{name} later": room for name, room in outputs.items()}}
         how = {"slot": slot, "again": again, "delay_s": delay_s, "retrace": retrace}
         answer, arrays = self._with_outputs("watch", within_s, twice, memory, function=function, inputs=specs, **how)
@@ -269,8 +239,8 @@ class Worker:
         """
         details: dict[str, Any] = {"function": function, "fake": fake, "gradients": list(gradients)}
         if fake:
-            return self._ask("capture", within_s, inputs=_described(arguments), **details)
-        memory, specs = _packed(arguments)
+            return self._ask("capture", within_s, inputs=described(arguments), **details)
+        memory, specs = packed(arguments)
         with contextlib.closing(memory):
             return self._ask("capture", within_s, [memory], inputs=specs, **details)
 
@@ -313,7 +283,7 @@ class Worker:
             try:
                 arrays = {}
                 for entry in answer["made"]:
-                    dtype, shape = _dtype(str(entry["dtype"])), _shape(entry["shape"])
+                    dtype, shape = dtype_of(str(entry["dtype"])), shape_of(entry["shape"])
                     raw = received.read(int(entry["offset"]), math.prod(shape) * dtype.itemsize)
                     arrays[_text(entry["name"])[:200]] = np.frombuffer(raw, dtype).reshape(shape)
                 form = answer["form"]
@@ -335,7 +305,7 @@ class Worker:
 
         It gets numpy arrays, or with `native` those of the worker's framework.
         """
-        memory, *specs = _packed(*groups)
+        memory, *specs = packed(*groups)
         with contextlib.closing(memory):
             names = ("inputs", "outputs", "reference")
             described = dict(zip(names, specs, strict=True))
@@ -345,9 +315,9 @@ class Worker:
     def hold(self, arguments: Sequence[Argument], sets: int, within_s: float) -> float:
         """Let the worker make `sets` fresh sets of inputs for the timed calls to come.
 
-        Returns its own claim of the microseconds that preparing one set took.
+        Returns its own claim of the microseconds that preparing one set took; 0 where nothing is prepared.
         """
-        memory, specs = _packed(arguments)
+        memory, specs = packed(arguments)
         with contextlib.closing(memory):
             claimed = self._ask("hold", within_s, [memory], inputs=specs, sets=sets).get("prepare_us")
         return float(claimed) if isinstance(claimed, float) and 0 <= claimed < math.inf else 0.0
@@ -388,7 +358,7 @@ class Worker:
         with contextlib.closing(inputs), contextlib.closing(Memory.empty(size)) as received:
             answer = self._ask(what, within_s, [inputs, received], outputs=wanted, **details)
             try:
-                return answer, _unpacked(answer.get("outputs"), places, received)
+                return answer, unpacked(answer.get("outputs"), places, received)
             except (Broken, TypeError, ValueError, KeyError, OverflowError) as error:
                 raise Lost("form", f"the outputs cannot be read: {error}", str(error), alive=True) from None
 
@@ -461,76 +431,6 @@ def _status(ended: Ended) -> str:
     if number in signal.valid_signals():
         return f"signal {signal.Signals(number).name}"
     return f"exit status {ended.returncode}"
-
-
-def _packed(*groups: Sequence[Argument]) -> tuple[Any, ...]:
-    """Lay out the arrays of all groups in one sealed memory; return it and, for each group, its specifications."""
-    pieces: list[bytes | memoryview] = []
-    all_specs: list[list[dict[str, Any]]] = []
-    offset = 0
-    for group in groups:
-        specs: list[dict[str, Any]] = []
-        for argument in group:
-            if not isinstance(argument.value, np.ndarray):
-                specs.append({"name": argument.name, "value": argument.value})
-                continue
-            raw = argument.value.tobytes()
-            padding = -len(raw) % ALIGNMENT
-            pieces += [raw, bytes(padding)]
-            specs.append(
-                {
-                    "name": argument.name,
-                    "offset": offset,
-                    "shape": list(argument.value.shape),
-                    "dtype": argument.value.dtype.name,
-                    "layout": argument.layout,
-                }
-            )
-            offset += len(raw) + padding
-        all_specs.append(specs)
-    return (Memory.holding(pieces), *all_specs)
-
-
-def _described(arguments: Sequence[Argument]) -> list[dict[str, Any]]:
-    """Return specifications of arrays without their data; `Argument.value` may be a broadcast view of one element."""
-    return [
-        {"name": each.name, "shape": list(each.value.shape), "dtype": each.value.dtype.name, "layout": each.layout}
-        if isinstance(each.value, np.ndarray)
-        else {"name": each.name, "value": each.value}
-        for each in arguments
-    ]
-
-
-def _unpacked(described: Any, places: dict[str, tuple[int, int]], received: Memory) -> dict[str, Array]:
-    entries = described if isinstance(described, list) else []
-    if [entry.get("name") for entry in entries if isinstance(entry, dict)] != list(places):
-        raise ValueError("the answer does not describe every output once")
-    arrays = {}
-    for entry in entries:
-        offset, room = places[entry["name"]]
-        dtype = _dtype(str(entry["dtype"]))
-        shape = _shape(entry["shape"])
-        count = math.prod(shape) * dtype.itemsize
-        if count > room or entry.get("written") is not True:
-            raise ValueError(
-                f"output {entry['name']} has shape {str(list(shape))[:80]} and dtype {dtype.name}: larger than expected"
-            )
-        arrays[entry["name"]] = np.frombuffer(received.read(offset, count), dtype).reshape(shape)
-    return arrays
-
-
-def _shape(sizes: Any) -> tuple[int, ...]:
-    shape = tuple(sizes)
-    if not all(isinstance(size, int) and size >= 0 for size in shape):
-        raise ValueError(f"a size that is no whole number in {str(shape)[:80]}")
-    return shape
-
-
-def _dtype(name: str) -> np.dtype[Any]:
-    """Look a dtype up by its plain name: numpy itself would parse hostile text as a language of dtypes."""
-    if name not in NUMBERS:
-        raise ValueError(f"dtype {name[:40]} is not one of numbers")
-    return NUMBERS[name]
 
 
 def _seconds(answer: dict[str, Any]) -> float:

@@ -312,7 +312,8 @@ class Samples(Part, frozen=True, kw_only=True):
 
     `processes` says how many of the samples each process gave, in order, `warmups` how many calls came before them.
     `outliers` lie over three quartile ranges outside the quartiles; `drift` is the relative change over the run, where
-    there is one.
+    there is one. `prepare_us` is the worker's own word for what preparing one call takes, outside the clock; None where
+    nothing is prepared.
     """
 
     samples_us: list[float]
@@ -323,6 +324,7 @@ class Samples(Part, frozen=True, kw_only=True):
     min_us: float
     interval_us: tuple[float, float] | None = None
     first_call_us: float | None = None
+    prepare_us: float | None = None
     processes: list[int] = []
     warmups: int = 0
     outliers: int = 0

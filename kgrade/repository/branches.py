@@ -167,14 +167,20 @@ class Branch:
 
     def settle(self, identity: Identity, *, sign: bool = False) -> Settled:
         """Let the branch follow its outbox, without a remote; remade on top where the branch moved on."""
-        box = self.outbox()
-        if box is None or self.remote is not None:
-            return Settled()
-        try:
-            _, notes = self._follow(box, Committer(self.reader, identity, sign=sign))
-        except (InTheWayError, CollisionError, RefMovedError, RefBusyError) as error:
-            return Settled(pending=str(error))
-        return Settled(notes=tuple(notes))
+        pending = ""
+        for _ in range(TRIES):
+            box = self.outbox()
+            if box is None or self.remote is not None:
+                return Settled()
+            try:
+                _, notes = self._follow(box, Committer(self.reader, identity, sign=sign))
+            except RefMovedError as error:
+                pending = str(error)  # a save came meanwhile, and is followed as well
+            except (InTheWayError, CollisionError, RefBusyError) as error:
+                return Settled(pending=str(error))
+            else:
+                return Settled(notes=tuple(notes))
+        return Settled(pending=pending)
 
     def rebuilt(self, box: Outbox, onto: str | None, committer: Committer) -> str:
         """The tip of `box` on `onto`: itself where it already contains `onto`, else its commits made anew.

@@ -43,8 +43,8 @@ def translated(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def emulated(compiler: Compiler, translated: Path, tmp_path_factory: pytest.TempPathFactory) -> Loaded:
     made = compiler.compile(translated, tmp_path_factory.mktemp("emulated"), checks=False)
-    assert made.library is not None, made.log
-    return Loaded(made.library, ["kernels.cu"], run)
+    assert made.shared is not None, made.log
+    return Loaded(made.shared, ["kernels.cu"], run)
 
 
 @pytest.fixture(scope="module")
@@ -116,7 +116,7 @@ def test_translating_and_compiling(
     def ours() -> None:
         shutil.rmtree(compiler.cache / "objects", ignore_errors=True)
         _translate(folder)
-        assert compiler.compile(folder, out, checks=False).library is not None
+        assert compiler.compile(folder, out, checks=False).shared is not None
 
     def theirs() -> None:
         flags = [*compiler.command(checks=False), "-D__CUDA_ARCH__=900", "-include", str(header)]

@@ -20,13 +20,14 @@ import numpy as np
 import pytest
 
 from kgrade.harness import sandbox
+from kgrade.harness.arguments import Argument
 from kgrade.harness.losses import failure
 from kgrade.harness.run import Machine
 from kgrade.harness.sandbox import Wall
 from kgrade.harness.standby import Standby
 from kgrade.harness.timing.sides import Side
 from kgrade.harness.watchdog import Limits
-from kgrade.harness.workers import Argument, Lost, Worker
+from kgrade.harness.workers import Lost, Worker
 
 ROOT = Path(__file__).resolve().parents[2]
 HOSTILE = Path(__file__).parent / "hostile.py"
@@ -50,11 +51,6 @@ ATTACKS: dict[str, tuple[str, str, str | None]] = {
     "exit_early": ("exited", "ended before it answered `call`: exit status 0", None),
     "read_environment": ("exception", "KeyError", None),
 }
-
-
-@pytest.fixture(scope="module")
-def machine() -> Machine:
-    return Machine.here()
 
 
 @pytest.fixture(scope="module")

@@ -239,6 +239,11 @@ def test_what_is_prepared_before_a_call_is_given_to_it(machine: Machine) -> None
     changes = {"prepare": "plan", **TIMED}
     stages = gather(machine, solution, changes, stages=["build", "check", "time"])[0].stages
     assert (stages.check.status, stages.time.status) == ("passed", "passed"), stages.check.cases
+    timed = stages.time.cases[0]
+    assert timed.candidate is not None
+    assert timed.candidate.prepare_us is not None
+    assert timed.candidate.prepare_us > 0
+    assert all(baseline.prepare_us is None for baseline in timed.baselines.values())
     evidence, _ = gather(machine, solution.replace("{'total': x.sum(-1, keepdims=True)}", "3"), changes)
     assert "prepare returned" in reasons(evidence)
     evidence, _ = gather(machine, solution.replace("def plan", "def layout"), changes)

@@ -122,7 +122,8 @@ def test_a_kernelbench_task_is_reviewed_and_timed_like_any_other(machine: Machin
         "baselines": {"eager": "3_Linear_LeakyReLU.py:Model"},
     }
     timing = kernelbench(machine, KB_ANSWER, benchmark=benchmark).stages.time
-    assert timing.status in ("passed", "flagged"), (timing.reason, timing.cases)  # a busy machine's clocks disagree
+    # On a busy machine the two clocks may disagree, and nothing else may be wrong.
+    assert timing.status == "passed" or "the clocks disagree" in (timing.reason or ""), (timing.reason, timing.cases)
     assert [speedup.baseline for speedup in timing.cases[0].speedups] == ["eager"]
 
 

@@ -10,11 +10,12 @@ import numpy as np
 import pytest
 
 from kgrade.harness import sandbox
+from kgrade.harness.arguments import Argument
 from kgrade.harness.losses import failure
 from kgrade.harness.run import Machine
 from kgrade.harness.standby import REPLACEMENTS, Standby
 from kgrade.harness.watchdog import Limits
-from kgrade.harness.workers import Argument, Lost, Worker
+from kgrade.harness.workers import Lost, Worker
 
 X = np.arange(12, dtype=np.float32).reshape(3, 4)
 SOLUTION = """
@@ -90,11 +91,6 @@ lie_many = answer_with({"outputs": [OUT, OUT]})
 lie_touched = answer_with({"outputs": [OUT], "touched": 7, "seconds": float("nan")})
 lie_failed = answer_with({"failed": {"type": ["x"], "message": 5, "traceback": None}})
 """
-
-
-@pytest.fixture(scope="module")
-def machine() -> Machine:
-    return Machine.here()
 
 
 @pytest.fixture(scope="module")

@@ -206,6 +206,30 @@ def test_saves_pile_up_in_the_outbox_and_leave_together(queue: Repo) -> None:
     assert queue.git("status", "--porcelain") == ""
 
 
+def test_a_save_that_comes_while_the_branch_follows_is_followed_too(
+    queue: Repo, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    branch = branch_of(queue)
+    other = GRADE.replace("ada", "bob")
+
+    def later(path: str) -> None:
+        branch.commit([Change(path, b"verdict: accept\n", None)], "grade", ADA, follow=False)
+
+    advance = branch.advance
+
+    def advanced(old: str | None, new: str) -> list[str]:
+        notes = advance(old, new)
+        if queue.show(GRADE, branch.ref) and not queue.git("ls-tree", "--name-only", branch.outbox_ref, other):
+            later(other)
+        return notes
+
+    later(GRADE)
+    monkeypatch.setattr(branch, "advance", advanced)
+    assert branch.settle(ADA).pending == ""
+    assert branch.outbox() is None
+    assert queue.show(GRADE, branch.ref) == queue.show(other, branch.ref) == "verdict: accept"
+
+
 def test_a_lock_left_on_the_branch_sends_the_commit_to_the_outbox(queue: Repo) -> None:
     lock = queue.path / ".git/refs/heads/main.lock"
     lock.touch()

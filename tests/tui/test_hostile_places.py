@@ -147,4 +147,4 @@ def test_a_line_of_a_megabyte_and_texts_of_hundreds_of_kilobytes_are_shown(
     keys = [*(f"{pane}{moves}" for pane in "idsbtprfL" for moves in ("", "oG")), "w", "x", "q", ";", "\x1b", "Q", "q"]
     seen = walked("w" * size + "\x1b" + "漢" * 1_000, HUGE_LINE, 0, (80, 24), keys)
     assert "wwwwwwww" in seen
-    assert "more characters⟩" in seen or "…" in seen
+    assert "more characters⟩" in seen

@@ -73,8 +73,7 @@ def test_a_full_disk_is_said_and_nothing_is_lost(ada: Repo, tmp_path: Path) -> N
         terminal.wait_for("hardness-to-game: comment changed")
         terminal.send("S")
         terminal.wait_for("softmax: Committed")
-        terminal.send("q")
-        assert terminal.wait_for_exit() == 0
+        assert terminal.leave() == 0
 
 
 @bubblewrap

@@ -94,8 +94,8 @@ def test_until_the_queue_is_empty(
         assert {words[2] for words in listed} == set(NEWEST_FIRST)
         terminal.send("Q/review\r")
         terminal.wait_for("2 shown")
-        terminal.send("qq")
-        assert terminal.wait_for_exit() == 0
+        terminal.send("q")
+        assert terminal.leave() == 0
     assert trailers(repo, "Item") == NEWEST_FIRST
     rubrics = [rubric.partition("@")[0] for rubric in trailers(repo, "Rubric")]
     assert rubrics == ["generation", "task-review", "generation", "generation", "task-review"]

@@ -9,11 +9,12 @@ from dataclasses import replace
 import msgspec
 import numpy as np
 
+from kgrade.harness.arguments import Argument
 from kgrade.harness.drawing import NotDrawable
 from kgrade.harness.dynamic.session import NotRun, Outcome, Sample, Session, Sighting
 from kgrade.harness.measure import LARGEST_FLOPS, work
 from kgrade.harness.timing.sides import LARGEST_BYTES
-from kgrade.harness.workers import Argument, Lost
+from kgrade.harness.workers import Lost
 from kgrade.records.evidence import Case
 
 SHAPES = 6

@@ -7,6 +7,7 @@ import time
 
 import numpy as np
 
+from kgrade.harness.arguments import Array
 from kgrade.harness.dynamic.session import (
     TELLING,
     NotRun,
@@ -18,11 +19,12 @@ from kgrade.harness.dynamic.session import (
     arrays_of,
     same_bytes,
 )
-from kgrade.harness.workers import Array, Lost
+from kgrade.harness.workers import Lost
 from kgrade.records.evidence import Case
 
 FIRST_CALLS = 4
-LATE_CALLS = (12, 36)
+LATE_CALLS = (24, 48)
+FEWEST_LATE_CALLS = 12  # however slow they are
 LATE_BOX_S = 4.0
 LOOK_AGAIN_S = 0.25
 COUNTED_CASES = 6
@@ -87,7 +89,7 @@ def late_calls(session: Session) -> Outcome:
             said = f"{launched} launches in the calls before, none on call {number} of {wanted}"
             return Outcome(said, (Sighting("T12", "tell", said),))
         launched += count
-        if number >= LATE_CALLS[0] and time.monotonic() > until:
+        if number >= FEWEST_LATE_CALLS and time.monotonic() > until:
             return Outcome(f"right on {number} calls in a row, when the time for it was used up")
     return Outcome(f"right on {wanted} calls in a row, with fresh values in storage old and new")
 

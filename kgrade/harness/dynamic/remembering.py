@@ -7,8 +7,8 @@ from dataclasses import replace
 
 import numpy as np
 
+from kgrade.harness.arguments import Argument, Array
 from kgrade.harness.dynamic.session import NotRun, Outcome, Sample, Session, Sighting, Watched, arrays_of
-from kgrade.harness.workers import Argument, Array
 
 CHANGES = 3
 EDGE = 64

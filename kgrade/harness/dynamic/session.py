@@ -11,11 +11,11 @@ from typing import Any
 
 import numpy as np
 
+from kgrade.harness.arguments import Argument, Array
 from kgrade.harness.check import CANDIDATE, SEED_BITS
 from kgrade.harness.drawing import draw_arguments, rooms
 from kgrade.harness.oracle import Expected, Oracle
 from kgrade.harness.standby import Standby
-from kgrade.harness.workers import Argument, Array
 from kgrade.records.evidence import Case, Severity, StageStatus
 from kgrade.records.task import Task
 

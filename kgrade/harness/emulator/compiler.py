@@ -40,7 +40,7 @@ _CHECKED = [
 class Compiled:
     """What a compilation gave: the shared object, or None and the log that says why."""
 
-    library: Path | None
+    shared: Path | None
     log: str
     seconds: float
 
@@ -98,8 +98,8 @@ class Compiler:
         if log is not None:
             return Compiled(library, f"[compiled before]\n{log}", 0.0)
         made = self._compiled(prepared, folder, library, [*self.command(checks), *macros], includes)
-        if made.library is not None:
-            kept.add(key, made.library, made.log)
+        if made.shared is not None:
+            kept.add(key, made.shared, made.log)
         return made
 
     def _compiled(

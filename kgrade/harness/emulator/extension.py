@@ -71,7 +71,7 @@ def make(request: Mapping[str, Any]) -> dict[str, Any]:
         includes=[Path(path) for path in request["includes"]],
         defines=[f"TORCH_EXTENSION_NAME={request['name']}", *request["defines"]],
     )
-    return {"library": str(made.library) if made.library else None, "log": made.log[-LOG_CHARACTERS:], "cannot": None}
+    return {"library": str(made.shared) if made.shared else None, "log": made.log[-LOG_CHARACTERS:], "cannot": None}
 
 
 def _placed(text: bytes, path: str, file: str, first: int) -> bytes:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import os
 import shutil
+import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -42,11 +43,14 @@ class Objects:
     def add(self, key: str, made: Path, log: str) -> None:
         """Keep `made`, which a compiler wrote that had read hostile source: it must be a file of its own."""
         self.folder.mkdir(parents=True, exist_ok=True)
-        kept, passing = self.folder / f"{key}.so", self.folder / f"{key}.{os.getpid()}"
-        with open(os.open(made, os.O_RDONLY | os.O_NOFOLLOW), "rb") as source, passing.open("wb") as target:
-            shutil.copyfileobj(source, target)
+        kept = self.folder / f"{key}.so"
+        with (
+            open(os.open(made, os.O_RDONLY | os.O_NOFOLLOW), "rb") as source,
+            tempfile.NamedTemporaryFile(dir=self.folder, prefix=key, delete=False) as passing,
+        ):
+            shutil.copyfileobj(source, passing)
         kept.with_suffix(".log").write_text(log, "utf-8")
-        passing.replace(kept)
+        Path(passing.name).replace(kept)
         for old in sorted(self.folder.glob("*.so"), key=_last_used, reverse=True)[MOST:]:
             for path in (old, old.with_suffix(".log")):
                 path.unlink(missing_ok=True)

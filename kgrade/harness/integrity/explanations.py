@@ -26,7 +26,7 @@ class Explanation:
 
     matters: str
     sample: str
-    stage: Literal["build", "check", "time", "profile"] | None = None
+    stage: Literal["build", "check", "time"] | None = None
 
 
 EXPLANATIONS: Final[Mapping[str, Explanation]] = {
@@ -184,12 +184,10 @@ EXPLANATIONS: Final[Mapping[str, Explanation]] = {
     "B3": Explanation(
         "What is judged as the author's own work is not.",
         "y, order = tl.sort(row)  # the task asks for a sort",
-        "profile",
     ),
     "B4": Explanation(
         "The compiler wrote the kernel, from the same code as the baseline.",
         "fast = torch.compile(reference)\nreturn fast(x)",
-        "profile",
     ),
     "B5": Explanation(
         "A comparison of the reference with itself says nothing about a kernel.",

@@ -13,7 +13,6 @@ from kgrade.harness.integrity.values import ANY, UNKNOWN, Frame, Value, Walk, de
 if TYPE_CHECKING:
     from kgrade.harness.integrity.calls import Arguments
 
-_MOST_EXECUTED = 200_000
 _PURE = ("builtins.", "math.", "operator.", "functools.", "itertools.", "typing.", "dataclasses.", "os.path.",
          "collections.", "warnings.", "logging.", "json.", "re.", "string.", "textwrap.", "enum.", "abc.",
          "copy.")  # fmt: skip
@@ -117,7 +116,12 @@ def _file_as_module(walk: Walk, frame: Frame, node: ast.AST, arguments: Argument
 def _decoded(name: str, arguments: Arguments) -> object:
     """What a constant in base64 says; anything else stays unknown."""
     text = arguments.first("s").const
-    if name.startswith("base64.") and "64" in name and isinstance(text, str | bytes) and len(text) < _MOST_EXECUTED:
+    if (
+        name.startswith("base64.")
+        and "64" in name
+        and isinstance(text, str | bytes)
+        and len(text) < standard.MOST_EXECUTED
+    ):
         try:
             return base64.b64decode(text)
         except ValueError:
@@ -226,7 +230,7 @@ def method(walk: Walk, frame: Frame, node: ast.AST, name: str, receiver: Value, 
         if name == "replace" and isinstance(receiver.const, str) and len(arguments.values) == 2:
             old, new = (value.const for value in arguments.values)
             made = receiver.const.replace(old, new if isinstance(new, str) else "1") if isinstance(old, str) else None
-            return operators.template(walk, frame, node, receiver, made and made[:_MOST_EXECUTED])
+            return operators.template(walk, frame, node, receiver, made and made[: standard.MOST_EXECUTED])
         if name == "copy_":
             return _inplace(walk, frame, node, name, receiver, arguments)
         if name in vocabulary.WAITS:

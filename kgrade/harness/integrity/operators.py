@@ -66,13 +66,6 @@ def template(walk: Walk, frame: Frame, node: ast.AST, source: Value, made: str |
 def _fold(left: Any, right: Any, kind: type[ast.operator]) -> Any:
     if kind is ast.Add and type(left) is type(right) and type(left) in (str, bytes):
         return left + right if len(left) + len(right) < LONGEST_TEXT else UNKNOWN
-    if (
-        isinstance(left, str)
-        and kind is ast.Mod
-        and isinstance(right, str)
-        and left.count("%s") == 1 == left.count("%")
-    ):
-        return left.replace("%s", right)
     small = all(type(each) is int and abs(each) < 1 << 64 for each in (left, right))
     if small and kind in (ast.Add, ast.Sub, ast.Mult):
         return {ast.Add: left + right, ast.Sub: left - right, ast.Mult: left * right}[kind]

@@ -13,7 +13,7 @@ from kgrade.harness.integrity.values import ANY, UNKNOWN, Frame, Value, Walk, de
 if TYPE_CHECKING:
     from kgrade.harness.integrity.calls import Arguments
 
-_MOST_EXECUTED = 200_000
+MOST_EXECUTED = 200_000
 
 
 def _getattr(walk: Walk, frame: Frame, node: ast.AST, name: str, arguments: Arguments) -> Value:
@@ -48,7 +48,7 @@ def _setattr(walk: Walk, frame: Frame, node: ast.AST, name: str, arguments: Argu
 def _execute(walk: Walk, frame: Frame, node: ast.AST, name: str, arguments: Arguments) -> Value:
     given = arguments.first()
     text = given.const.decode("utf-8", "replace") if isinstance(given.const, bytes) else given.const
-    if isinstance(text, str) and len(text) < _MOST_EXECUTED and name != "builtins.compile":
+    if isinstance(text, str) and len(text) < MOST_EXECUTED and name != "builtins.compile":
         walk.note(frame, "code", name, node, given.tags, "readable")
         return _read_text(walk, frame, node, text, evaluated=name == "builtins.eval")
     if name == "builtins.compile":

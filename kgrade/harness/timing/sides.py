@@ -12,11 +12,13 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+import msgspec
 import numpy as np
 
+from kgrade.harness.arguments import Argument
 from kgrade.harness.standby import Standby
 from kgrade.harness.timing.statistics import summarise
-from kgrade.harness.workers import Argument, Lost
+from kgrade.harness.workers import Lost
 from kgrade.records.evidence import Samples
 
 CASE_BOX_S = 6.0  # what one call may take on an interpreter, and about what a case's samples may take together
@@ -53,6 +55,7 @@ class Side:
     slack: Slack = ON_INTERPRETER
     samples_us: list[float] = field(default_factory=list)
     claimed_us: list[float] = field(default_factory=list)
+    prepared_us: list[float] = field(default_factory=list)
     processes: list[int] = field(default_factory=list)
     calls: int = 1
     warmups: int = 0
@@ -99,7 +102,7 @@ class Side:
 
     def _once(self, arguments: Sequence[Argument]) -> float:
         worker = self.workers.get()
-        worker.hold(arguments, self.calls, CASE_BOX_S)
+        self.prepared_us.append(worker.hold(arguments, self.calls, CASE_BOX_S))
         begin = time.perf_counter_ns()
         claimed = worker.repeat(self.function or self.name, CASE_BOX_S)
         taken = (time.perf_counter_ns() - begin) / 1000
@@ -132,4 +135,6 @@ class Side:
         """Return the statistics, or None for a side that is missing."""
         if self.missing is not None or not self.samples_us:
             return None
-        return summarise(self.samples_us, self.first_us, processes=self.processes, warmups=self.warmups)
+        found = summarise(self.samples_us, self.first_us, processes=self.processes, warmups=self.warmups)
+        prepared = statistics.median(self.prepared_us)
+        return msgspec.structs.replace(found, prepare_us=prepared) if prepared else found

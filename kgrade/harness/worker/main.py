@@ -128,9 +128,12 @@ class Worker:
     def do_hold(self, request: Request) -> Dict[str, Any]:
         """Make as many fresh sets of inputs as the timed calls to come will use, and prepare each."""
         self.held = [self.caller.inputs(request) for _ in range(request.message["sets"])]
+        prepare = self.functions.get(PREPARE)
+        if prepare is None:
+            return {}
         begin = time.perf_counter_ns()
         for inputs in self.held:
-            prepared(self.functions.get(PREPARE), inputs)
+            prepared(prepare, inputs)
         return {"prepare_us": (time.perf_counter_ns() - begin) / 1000.0 / max(len(self.held), 1)}
 
     def do_repeat(self, request: Request) -> Dict[str, Any]:

@@ -163,7 +163,14 @@ def _statistics(timed: dict[str, Samples]) -> list[Row]:
             *map(figures.duration, (one.mad_us, one.iqr_us, one.min_us)),
         ]
         entries.append(Entry([*cells, figures.duration(one.first_call_us) if one.first_call_us else figures.NOTHING]))
-    return table(columns, entries) if entries else sentence("nothing could be timed at this case", "bad", lead="✗ ")
+    if not entries:
+        return sentence("nothing could be timed at this case", "bad", lead="✗ ")
+    prepared = [
+        f"{name} prepares each call for {figures.duration(one.prepare_us)}, by its own word and outside the clock"
+        for name, one in timed.items()
+        if one.prepare_us
+    ]
+    return table(columns, entries) + [row for text in prepared for row in sentence(text, "warn", lead="! ")]
 
 
 def _work(case: CaseTiming) -> list[Row]:

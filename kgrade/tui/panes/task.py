@@ -114,7 +114,11 @@ def _rules(task: Task) -> list[Row]:
         if task.inplace
         else []
     )
-    rows += fact("prepare", f"{task.prepare} runs once before timing; its cost is shown apart") if task.prepare else []
+    rows += (
+        fact("prepare", f"{task.prepare} runs before each call, outside the clock; its cost is shown apart")
+        if task.prepare
+        else []
+    )
     if task.stochastic:
         rows += fact("random", "outputs are judged by their distribution, not element by element")
     flops = task.work.flops

@@ -10,13 +10,14 @@ from typing import Any
 import numpy as np
 import pytest
 
+from kgrade.harness.arguments import Argument
 from kgrade.harness.build.launches import Assembling, Launched, Lowered
 from kgrade.harness.build.sass import operands
 from kgrade.harness.build.targets import architecture
 from kgrade.harness.build.toolkit import find_assembler, find_disassembler
 from kgrade.harness.run import Machine
 from kgrade.harness.watchdog import Limits
-from kgrade.harness.workers import Argument, Lost, Worker
+from kgrade.harness.workers import Lost, Worker
 
 pytestmark = pytest.mark.xdist_group("triton-capture")
 PROGRAMS = Path(__file__).parent / "host_programs"

@@ -51,11 +51,6 @@ def examined(machine: Machine, kind: str, name: str) -> tuple[set[str], Integrit
     return set(head.group(1).split()), evidence.stages.integrity
 
 
-@pytest.fixture(scope="module")
-def machine() -> Machine:
-    return Machine.here()
-
-
 @pytest.fixture(autouse=True)
 def time_enough(monkeypatch: pytest.MonkeyPatch) -> None:
     """What a busy machine is late with shall still be seen."""

@@ -52,8 +52,8 @@ def load(compiler: Compiler, tmp_path_factory: pytest.TempPathFactory) -> Load:
                 (folder / path).parent.mkdir(parents=True, exist_ok=True)
                 (folder / path).write_bytes(text)
             compiled = compiler.compile(folder, folder, checks)
-            assert compiled.library is not None, compiled.log
-            known[key] = Loaded(compiled.library, sorted(files), run)
+            assert compiled.shared is not None, compiled.log
+            known[key] = Loaded(compiled.shared, sorted(files), run)
         return known[key]
 
     return loaded

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import secrets
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -48,14 +49,14 @@ def test_the_second_time_no_compiler_is_started(
     counted: Compiler, started: list[Sequence[str]], tmp_path: Path
 ) -> None:
     first = counted.compile(_folder(tmp_path / "source", 3), tmp_path, checks=False)
-    assert first.library is not None, first.log
-    commands, content = len(started), first.library.read_bytes()
+    assert first.shared is not None, first.log
+    commands, content = len(started), first.shared.read_bytes()
     assert commands == 2
     again = tmp_path / "again"
     again.mkdir()
     second = counted.compile(_folder(again / "source", 3), again, checks=False)
-    assert (second.library, len(started)) == (again / "emulated.so", commands)
-    assert second.library.read_bytes() == content
+    assert (second.shared, len(started)) == (again / "emulated.so", commands)
+    assert second.shared.read_bytes() == content
     assert second.log == f"[compiled before]\n{first.log}"
     assert str(tmp_path) not in first.log
 
@@ -85,6 +86,18 @@ def test_those_go_that_nobody_has_wanted_for_longest(tmp_path: Path, monkeypatch
     assert kept.fetch("a", tmp_path / "to.so") == "log of a"
     assert kept.fetch("c", tmp_path / "to.so") == "log of c"
     assert len(list(kept.folder.glob("*.log"))) == 2
+
+
+def test_several_at_once_may_keep_the_same_object(tmp_path: Path) -> None:
+    kept = objects.Objects(tmp_path / "objects")
+    made = tmp_path / "made.so"
+    made.write_bytes(b"object" * 100_000)
+    with ThreadPoolExecutor(8) as pool:
+        for done in [pool.submit(kept.add, "a", made, "log") for _ in range(64)]:
+            done.result()
+    assert kept.fetch("a", tmp_path / "to.so") == "log"
+    assert (tmp_path / "to.so").read_bytes() == made.read_bytes()
+    assert sorted(path.name for path in kept.folder.iterdir()) == ["a.log", "a.so"]
 
 
 def test_a_link_is_not_followed_into_the_cache(tmp_path: Path) -> None:

@@ -14,6 +14,7 @@ from kgrade.harness.emulator.extension import make
 from kgrade.harness.emulator.torch_headers import TorchHeaders
 from kgrade.harness.emulator.translation import translate
 from kgrade.harness.run import Machine
+from kgrade.harness.watching import NO_TIMING
 from kgrade.records.evidence import Evidence
 from tests.harness.items import gather, reasons
 
@@ -138,8 +139,9 @@ def collected(machine: Machine, answer: str, stages: Sequence[str] = ("build", "
 
 @pytest.mark.long
 def test_a_kernelbench_submission_with_load_inline_is_checked(machine: Machine) -> None:
-    evidence = collected(machine, ANSWER)
-    build, check = evidence.stages.build, evidence.stages.check
+    evidence = collected(machine, ANSWER, ("build", "check", "time"))
+    build, check, timing = evidence.stages.build, evidence.stages.check, evidence.stages.time
+    assert (timing.status, timing.reason) == ("not-run", NO_TIMING)
     assert (build.status, check.status) == ("passed", "passed"), reasons(evidence)
     assert check.method is not None
     assert "CUDA sources of extensions in CPU emulation of sm_90" in check.method

@@ -111,5 +111,5 @@ def test_what_nvcc_refuses_does_not_compile_here_either(
     for path, text in translate({path: text.encode() for path, text in _source(item).items()}).items():
         (tmp_path / path).write_bytes(text)
     compiled = compiler.compile(tmp_path, tmp_path, checks=False)
-    assert compiled.library is None
+    assert compiled.shared is None
     assert said in compiled.log

@@ -6,8 +6,8 @@ import threading
 from pathlib import Path
 
 import numpy as np
-import pytest
 
+from kgrade.harness.arguments import Argument
 from kgrade.harness.check import CANDIDATE
 from kgrade.harness.foreign import oracle_functions
 from kgrade.harness.measure import PROCESSES, Measuring
@@ -17,7 +17,7 @@ from kgrade.harness.run import ItemSource, Machine
 from kgrade.harness.standby import Standby
 from kgrade.harness.timing import sides
 from kgrade.harness.watchdog import Limits
-from kgrade.harness.workers import Argument, Worker
+from kgrade.harness.workers import Worker
 from kgrade.records import codec
 from kgrade.records.evidence import Timing
 from kgrade.records.task import Task
@@ -56,11 +56,6 @@ def double(x):
     time.sleep(0.002)
     return 2 * x
 """
-
-
-@pytest.fixture(scope="module")
-def machine() -> Machine:
-    return Machine.here()
 
 
 def timed(machine: Machine, folder: Path, kernel: str, task: str = TASK) -> tuple[Timing, list[Step]]:

@@ -272,6 +272,17 @@ def test_a_task_without_a_benchmark_says_so():
     assert "The task has no benchmark" in text(pane.lines)
 
 
+def test_what_a_submission_prepares_outside_the_clock_is_told():
+    one = timed().cases[0]
+    prepared = msgspec.structs.replace(one, candidate=msgspec.structs.replace(one.candidate, prepare_us=250.0))
+    before, after = (
+        text(performance.pane(item({"sm_90": evidence("sm_90", time=timed(cases=[each]))}), EMPTY).lines)
+        for each in (one, prepared)
+    )
+    assert "prepares" not in before
+    assert "candidate prepares each call for 250 us" in " ".join(after.split())
+
+
 def test_timing_of_nothing_does_not_invent_a_row():
     nothing = item({"sm_90": evidence("sm_90", time=Timing(status="passed"))})
     assert "No case was timed." in text(performance.pane(nothing, EMPTY).lines)
