@@ -81,7 +81,8 @@ class Listing:
     def standing(self) -> Sequence[Place]:
         """The same rows with what their own records make of them; drafts and claims come on top."""
         with self._turn:
-            return self._standing.places(self.rows())
+            rows = self.rows()  # first: what is asked of the items may have changed with them
+            return self._standing.places(rows)
 
     def outlook(self) -> Outlook | None:
         """What was noted down when the refs stood as they do; None where they moved, and once all rows are here."""
@@ -126,10 +127,10 @@ class Listing:
             self._index.close()
 
     def plan(self) -> Plan:
-        """What is asked of each item, as of the last time that the refs were followed."""
+        """What is asked of each item, as of the last time that the refs were followed; known without any row."""
         with self._turn:
             if not self._at:
-                self.refresh()
+                self._follow_plan()
             return self._plan
 
     @property

@@ -29,7 +29,10 @@ ALWAYS = {
     *("kept_by_window", "tired_after_a_while", "right_for_known_widths", "other_when_repeated", "executed_unseen"),
     *("kernel_for_show", "workspace_by_shape", "tuned_on_the_first_call", "kernel_for_every_row", "surroundings"),
 }
-READ_TOO = {"filled_by_a_thread", "other_when_repeated", "subclass_by_type", "tired_after_a_while"}
+READ_TOO = {
+    *("filled_by_a_thread", "other_when_repeated", "subclass_by_type", "tired_after_a_while"),
+    *("child_left", "objects_searched"),
+}
 
 
 def names(kind: str) -> list[str]:
