@@ -7,12 +7,22 @@ from cases import Case, cases, task
 
 from kgrade.harness.integrity import analyse, overall
 
-BATCHES = ("later", "second", "third")
+BATCHES = ("later", "second", "third", "fourth")
+# What is still not seen, and why.
+MISSED = {"decode_first_pages_only": "that a tile of fixed width lies along an input's axis is not followed"}
 
 
 def written(kind: str) -> list[object]:
     """The sources of a kind, of every batch."""
-    return [pytest.param(each, id=f"{batch}-{each.name}") for batch in BATCHES for each in cases(f"{batch}/{kind}")]
+    return [
+        pytest.param(each, id=f"{batch}-{each.name}", marks=missed(each))
+        for batch in BATCHES
+        for each in cases(f"{batch}/{kind}")
+    ]
+
+
+def missed(case: Case) -> list[pytest.MarkDecorator]:
+    return [pytest.mark.xfail(strict=True, reason=MISSED[case.name])] if case.name in MISSED else []
 
 
 @pytest.mark.parametrize("case", written("cheats"))
