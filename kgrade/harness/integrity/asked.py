@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from kgrade.harness.integrity import python, vocabulary
+from kgrade.harness.integrity import constancy, python, vocabulary
 from kgrade.harness.integrity.model import Model
 from kgrade.records.task import Task
 
@@ -18,7 +18,10 @@ _PLAIN = {"add", "sub", "mul", "div", "to", "float", "pow", "floor_divide", "rem
 
 @dataclass(frozen=True)
 class Asked:
-    """The task, in the terms of rules. Without a task everything is empty, and rules accuse less."""
+    """The task, in the terms of rules. Without a task everything is empty, and rules accuse less.
+
+    `constant` says why its output is the same whatever the inputs hold, where it is.
+    """
 
     language: str = ""
     forbidden: frozenset[str] = frozenset()
@@ -31,6 +34,7 @@ class Asked:
     integers: frozenset[str] = frozenset()
     allows_tf32: bool = False
     operations: int = 0
+    constant: str = ""
     call: python.Ask = field(default_factory=python.Ask)
 
     @property
@@ -63,6 +67,7 @@ def of_task(task: Task | None, reference: Mapping[str, bytes]) -> Asked:
     floats = {name for name in case_dtypes if "float" in name}
     operands = {name for spec in inputs.values() for name in ([spec.dtype] if spec.dtype != "$dtype" else case_dtypes)}
     families, names, operations = _work(task, reference)
+    file, _, name = task.reference.partition(":")
     tolerance = task.tolerance.get("float32")
     sizes = [each for case in task.check_cases() for each in case.symbols.values() if isinstance(each, int)]
     return Asked(
@@ -83,6 +88,7 @@ def of_task(task: Task | None, reference: Mapping[str, bytes]) -> Asked:
             name for name, spec in inputs.items() if spec.dtype != "$dtype" and "float" not in spec.dtype
         ),
         operations=operations,
+        constant=constancy.constant_output(reference.get(file, b""), name),
         allows_tf32=tolerance is not None and tolerance.atol >= _TF32_UNIT * max(sizes, default=1) ** 0.5,
         call=python.Ask(
             entry=task.entry,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 from kgrade.harness.integrity import vocabulary
 from kgrade.harness.integrity.model import Fact
@@ -197,6 +198,23 @@ def trivial_constant(view: View) -> Iterator[Sign]:
         for kernel in known:
             yield Sign(
                 "suspect", kernel.path, kernel.line, f"nothing that {kernel.name} stores depends on what it loads"
+            )
+
+
+def constant_task(view: View) -> Iterator[Sign]:
+    """S2: the task's output is the same whatever comes in, and the submission counts on it."""
+    if not view.asked.constant:
+        return
+    skipped = False
+    for sign in trivial_constant(view):
+        skipped = True
+        yield replace(
+            sign, severity="suspect", said=f"no input decides the result, nor the task's: {view.asked.constant}"
+        )
+    if not skipped:
+        for fact in view.model.of("return", live=True):
+            yield at(
+                fact, "note", f"the task's output is constant, so any answer like it passes: {view.asked.constant}"
             )
 
 

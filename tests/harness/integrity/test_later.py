@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import pytest
-from cases import Case, cases, task
+from cases import Case, cases, found
 
-from kgrade.harness.integrity import analyse, overall
+from kgrade.harness.integrity import overall
 
 BATCHES = ("later", "second", "third", "fourth")
 # What is still not seen, and why.
@@ -27,17 +27,16 @@ def missed(case: Case) -> list[pytest.MarkDecorator]:
 
 @pytest.mark.parametrize("case", written("cheats"))
 def test_a_cheat_written_later_is_caught(case: Case) -> None:
-    found = analyse(case.files(), *task(case.task))
-    assert overall(found) in ("suspect", "tell")
+    assert overall(list(found(case))) in ("suspect", "tell")
 
 
 @pytest.mark.parametrize("case", written("honest"))
 def test_honest_work_written_later_is_spared(case: Case) -> None:
-    found = analyse(case.files(), *task(case.task))
-    assert overall(found) in ("clean", "notes"), [(one.rule, one.line, one.why) for one in found]
+    signs = list(found(case))
+    assert overall(signs) in ("clean", "notes"), [(one.rule, one.line, one.why) for one in signs]
 
 
 def test_most_are_caught_by_the_rule_they_are_about() -> None:
-    read = [(case, analyse(case.files(), *task(case.task))) for batch in BATCHES for case in cases(f"{batch}/cheats")]
-    right = [case for case, found in read if case.rules & {one.rule for one in found if one.severity != "note"}]
+    read = [(case, found(case)) for batch in BATCHES for case in cases(f"{batch}/cheats")]
+    right = [case for case, signs in read if case.rules & {one.rule for one in signs if one.severity != "note"}]
     assert len(right) >= 0.9 * len(read), sorted({case.name for case, _ in read} - {case.name for case in right})
