@@ -61,13 +61,16 @@ def cases(kind: str) -> list[Case]:
 @cache
 def found(case: Case, *, with_task: bool = True) -> tuple[Finding, ...]:
     """What is found in a fixture, read once for all tests that ask."""
-    if not with_task:
-        return tuple(analyse(case.files()))
+    return tuple(analysed(case, case.files()) if with_task else analyse(case.files()))
+
+
+def analysed(case: Case, files: dict[str, bytes]) -> list[Finding]:
+    """What is found in `files`, which are `case` in its own or another form."""
     asked, own = task(case.task)
-    mine = of_files(case.files()) - of_files(own)
+    mine = of_files(files) - of_files(own)
     before = [_case(FIXTURES / f"honest/{name}.py") for name in case.others]
     alike = {other.name: contained(mine, of_files(other.files())) for other in before}
-    return tuple(analyse(case.files(), asked, own, alike))
+    return analyse(files, asked, own, alike)
 
 
 def _case(path: Path) -> Case:
