@@ -54,12 +54,14 @@ class Session:
         return shown
 
     def ended(self) -> str:
-        """The program's exit status, once it has ended."""
+        """The program's exit status or the signal that ended it; tmux knows them a moment after the pane is dead."""
         end = time.monotonic() + PATIENCE_S
-        while self.run("display-message", "-p", "-t", "0", "#{pane_dead}").strip() != "1":
+        while not (
+            how := self.run("display-message", "-p", "-t", "0", "#{pane_dead_status}#{pane_dead_signal}").strip()
+        ):
             assert time.monotonic() < end, "it does not end"
             time.sleep(0.05)
-        return self.run("display-message", "-p", "-t", "0", "#{pane_dead_status}").strip()
+        return how
 
     def close(self) -> None:
         self.run("kill-server")
