@@ -83,6 +83,6 @@ def _write(stage: Stage, office: OfficeWork, path: Path, job: Callable[[Office, 
         return len(data)
 
     def told(size: int) -> None:
-        stage.say(f"wrote {path.absolute()}, {size:,} bytes", "good")
+        stage.say(f"wrote {path}, {size:,} bytes", "good")
 
     office.ask(f"writing {path.name}", written, told, writes=True)
