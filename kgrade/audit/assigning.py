@@ -58,9 +58,14 @@ def requeue(office: Office, lead: str, by: Signature, items: Sequence[ItemId]) -
     """Ask for one grade more of each of `items`, retired or finished as they may be, and free claims that ended."""
     office.admit(lead)
     paths = standing(office.reader, grade_branches(office.queue, office.settings))
+    most = office.settings.retire_after
 
     def once_more(item: ItemId, old: Assignment) -> Assignment:
         graded = sum(path.startswith(f"{item.folder}/grades/") for path in paths)
+        if most is not None and graded >= most:
+            raise NotAssigned(
+                f"{item} has {graded} grades, and kgrade.yaml retires items after {most}; raise that first"
+            )
         return _with(old, retired="", graders=min(graded + 1, 100))
 
     saved = _decided(office, lead, by, items, "once more", once_more)

@@ -65,6 +65,19 @@ def overview(
     )
 
 
+def blinded(found: Overview) -> Overview:
+    """What a blind queue shows of `found` to those who do not lead it: figures of the whole, and nobody's own."""
+    unreadable = f"{len(found.faults)} grades cannot be read; a lead sees which"
+    return Overview(
+        agreement=msgspec.structs.replace(found.agreement, evaluators=[], pairs=[]),
+        coverage=msgspec.structs.replace(found.coverage, by_evaluator={}),
+        standings=[],
+        suspicions=[],
+        disagreements=[],
+        faults=[unreadable] if found.faults else [],
+    )
+
+
 def disagreements(grades: list[Graded]) -> list[Disagreement]:
     """The items on which levels or verdicts differ, the widest gap first."""
     by_item: dict[str, list[Graded]] = {}

@@ -21,6 +21,8 @@ class Sources:
         self.queue = queue
         self.settings = settings
         self.grades = self._own_branch(evaluator)
+        self.named = not settings.blind or evaluator in settings.leads
+        """Whether this evaluator is told who else does what: in a blind queue only its leads are."""
 
     def snapshot(self) -> Snapshot:
         """The queue as it stands: the branch, and what waits in its outbox; NoQueueError before its first commit."""

@@ -180,6 +180,15 @@ class Claims:
             return "confirm"
         return "live"
 
+    def frees(self, claim: Claim) -> float:
+        """From when on someone else may take a holding claim that does not move again, in seconds since 1970.
+
+        By this machine's clocks: a full lease after it was first seen as it stands, or once a person may confirm.
+        """
+        oid, since = self._first_seen.get(claim.ref, (claim.oid, self._steady()))
+        waited = self._steady() - since if oid == claim.oid else 0.0
+        return min(self._wall() + max(claim.lease_s - waited, 0.0), claim.until + GRACE_S)
+
     def skewed(self, claim: Claim) -> bool:
         """Whether the claim lies more than 2 minutes in this machine's future: one of the clocks is wrong."""
         return claim.at > self._wall() + SKEW_S
