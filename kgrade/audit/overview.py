@@ -9,6 +9,7 @@ import msgspec
 from kgrade.audit.agreement import Agreement, agreement
 from kgrade.audit.coverage import Coverage, coverage
 from kgrade.audit.drift import Standing, Suspicion, standings, suspicions
+from kgrade.audit.gold import golden
 from kgrade.audit.ratings import Graded
 from kgrade.audit.reading import scales, standing_grades
 from kgrade.records.settings import Settings
@@ -55,7 +56,7 @@ def overview(
     return Overview(
         agreement=agreement(standing.grades, scales(snapshot)),
         coverage=coverage(snapshot, standing.grades, plan_of(snapshot, settings)),
-        standings=standings(standing.grades, {}),
+        standings=standings(standing.grades, {known.item: known.levels for known in golden(reader)}),
         suspicions=suspicions(standing.grades),
         disagreements=[
             msgspec.structs.replace(each, evaluators=[]) if settings.blind else each

@@ -118,7 +118,7 @@ def _verify(reader: TreeReader, branch: Branch, settings: Settings, as_json: boo
 
 
 def _tell(found: Overview) -> None:
-    from kgrade.audit.phrases import levels, minutes
+    from kgrade.audit.phrases import STANDING, standing_row
 
     agreed, covered = found.agreement, found.coverage
     hidden = agreed.grades and not agreed.evaluators
@@ -129,11 +129,7 @@ def _tell(found: Overview) -> None:
     for title, table in (("agreement", _criteria(agreed)), ("gates", _gates(agreed)), ("pairs", _pairs(agreed))):
         if len(table) > 1:
             say(f"\n{title}\n{columns(table)}")
-    rows = [["evaluator", "grades", "shared", "severity", "last 20", "median time"]]
-    rows += [
-        [s.evaluator, str(s.grades), str(s.shared), levels(s.severity), levels(s.recent), minutes(s.median_s)]
-        for s in found.standings
-    ]
+    rows = [[*STANDING], *(standing_row(each) for each in found.standings)]
     if found.standings:
         say(f"\nevaluators (levels above or below the others)\n{columns(rows)}")
     if found.disagreements:

@@ -26,15 +26,14 @@ from kgrade.records.grade import Grade
 from kgrade.records.slugs import ItemId
 from kgrade.repository import order
 from kgrade.repository.bundles import write_bundle
-from kgrade.repository.claims import Claims, LocalRefs, TakenError
+from kgrade.repository.claims import Claims, TakenError
 from kgrade.repository.commits import Identity
 from kgrade.repository.drafts import DraftError, Drafts, state_folder
 from kgrade.repository.history import newest_first, touched_last, touches
 from kgrade.repository.index_rows import GradeRow, ItemRow
 from kgrade.repository.opening import git_identity, open_queue, signature
 from kgrade.repository.order import EmptyQueue, Place
-from kgrade.repository.remote import Remote
-from kgrade.repository.remote_claims import RemoteRefs
+from kgrade.repository.remote_claims import claim_refs
 from kgrade.repository.runner import Git, GitError
 from kgrade.repository.sync import EVIDENCE, Standing
 from kgrade.repository.tree import Snapshot, TreeReader
@@ -347,9 +346,8 @@ class Desk:
 
     def _own_claims(self, identity: Identity) -> Claiming:
         lease_s = self.settings.lease_minutes * 60
-        remote = self._sources.queue.remote
-        refs = LocalRefs(self.git) if remote is None else RemoteRefs(self.git, Remote(self.git, remote))
-        claims = Claims(self._reader, refs, self.evaluator, identity, slots=self._slots, lease_s=lease_s)
+        refs, graded = claim_refs(self.git, self._sources.queue.remote), self._sources.graders_of
+        claims = Claims(self._reader, refs, self.evaluator, identity, slots=self._slots, graded=graded, lease_s=lease_s)
         return Claiming(claims, self.evaluator, lease_s, named=self._sources.named)
 
     def _slots(self, item: ItemId) -> int:

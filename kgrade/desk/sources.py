@@ -62,6 +62,12 @@ class Sources:
             return None, Sheet()
         return entry.oid, Sheet.of(codec.decode(Grade, snapshot.read(path), path))
 
+    def graders_of(self, item: ItemId) -> set[str]:
+        """Whose grade of `item` stands on any branch that is here."""
+        folder = f"{item.folder}/grades"
+        names = (entry.name for each in (self.snapshot(), *self.grade_snapshots()) for entry in each.list(folder))
+        return {name.removesuffix(".yaml") for name in names if name.endswith(".yaml")}
+
     def unread(self) -> str:
         """What of the person's own is not read here, in one sentence; empty without a remote or unpushed commits."""
         return unread(self.queue)
