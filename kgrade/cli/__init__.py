@@ -32,6 +32,8 @@ COMMANDS = (
     "priority",
     "retire",
     "requeue",
+    "claims",
+    "gold",
     "audit",
     "seal",
     "export",
