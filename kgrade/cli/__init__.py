@@ -24,6 +24,7 @@ COMMANDS = (
     "sync",
     "check",
     "collect",
+    "profile",
     "audit-code",
     "feedback",
     "compare",

@@ -143,8 +143,8 @@ class Queue:
                 self._machines[python] = Machine.here(python)
             return self._machines[python]
 
-    def commit(self, job: Job, evidence: Evidence, logs: Logs) -> None:
-        """Commit evidence beside its item, in place of what was there for the target."""
+    def commit(self, job: Job, evidence: Evidence, logs: Logs, said: str = "") -> None:
+        """Commit evidence beside its item, in place of what was there for the target; `said` is for the log."""
         path = job.item.evidence_path(job.target)
         folder = path.rpartition("/")[0]
         old = [entry.name for entry in self.snapshot.list(folder) if entry.name.startswith(f"{job.target}.")]
@@ -153,7 +153,7 @@ class Queue:
         changes += [Change(f"{folder}/{name}", data) for name, data in logs.items()]
         changes += [Change(f"{folder}/{name}", None) for name in old if name.endswith(".log") and name not in kept]
         states = " ".join(f"{stage} {evidence.state(stage)}" for stage in ("build", "check", "time"))
-        message = f"evidence: {job.item} {job.target}: {states}\n\nItem: {job.item}\nTarget: {job.target}\n"
+        message = f"evidence: {job.item} {job.target}: {said or states}\n\nItem: {job.item}\nTarget: {job.target}\n"
         with self._turn:
             by = self.signature()
             self.branch.commit(changes, message, by.identity, sign=by.sign)
