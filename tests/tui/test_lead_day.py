@@ -31,7 +31,9 @@ class Session:
         self.run("new-session", "-d", "-x", "80", "-y", "24", "sh")
         self.run("set-option", "-g", "status", "off")
         self.run("set-option", "-g", "remain-on-exit", "on")
-        command = f"cd {folder} && exec env PYTHONPATH={ROOT} {sys.executable} -m kgrade audit --queue {queue}"
+        self._status = folder / "status"  # tmux may never learn it when the terminal is let go of first
+        program = f"env PYTHONPATH={ROOT} {sys.executable} -m kgrade audit --queue {queue}"
+        command = f"cd {folder} && {program}; echo $? > {self._status}"
         self.run("respawn-pane", "-k", command)
 
     def run(self, *arguments: str) -> str:
@@ -54,14 +56,12 @@ class Session:
         return shown
 
     def ended(self) -> str:
-        """The program's exit status or the signal that ended it; tmux knows them a moment after the pane is dead."""
+        """The program's exit status, once it has ended."""
         end = time.monotonic() + PATIENCE_S
-        while not (
-            how := self.run("display-message", "-p", "-t", "0", "#{pane_dead_status}#{pane_dead_signal}").strip()
-        ):
+        while not (self._status.exists() and self._status.read_text()):
             assert time.monotonic() < end, "it does not end"
             time.sleep(0.05)
-        return how
+        return self._status.read_text().strip()
 
     def close(self) -> None:
         self.run("kill-server")

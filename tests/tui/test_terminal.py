@@ -64,6 +64,13 @@ def test_both_drivers_show_the_same_after_resizing(driver: str) -> None:
         assert "> 203" in terminal.text
 
 
+def test_an_exported_size_does_not_hide_what_the_terminal_says() -> None:
+    with start(COLUMNS="80", LINES="24") as terminal:
+        terminal.wait_for("verdict: -")
+        terminal.resize(160, 48)
+        terminal.wait_for("│ 4 ")
+
+
 def test_after_a_suspension_the_screen_is_there_again() -> None:
     with start() as terminal:
         terminal.wait_for("verdict: -")

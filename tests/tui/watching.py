@@ -19,6 +19,9 @@ ROOT = Path(__file__).parents[2]
 LIMIT = 60.0
 """Seconds after which something that does not come is a fault, on the slowest machine."""
 
+OTHERS = ("TMUX", "NO_COLOR", "TERM", "COLUMNS", "LINES")
+"""What says how another terminal is: pytest's workers set a size that never changes."""
+
 ENV = {
     "PYTHONPATH": f"{ROOT}{os.pathsep}{os.environ.get('PYTHONPATH', '')}",
     "EDITOR": "true",
@@ -78,7 +81,7 @@ class InTmux:
         self._told = 0
         self._folder = tempfile.TemporaryDirectory(prefix="kgrade-tmux-")
         self._socket = f"{self._folder.name}/socket"
-        self._env = {key: value for key, value in os.environ.items() if key not in ("TMUX", "NO_COLOR", "TERM")}
+        self._env = {key: value for key, value in os.environ.items() if key not in OTHERS}
         self._env |= {"LANG": "C.UTF-8", "LC_ALL": "C.UTF-8", "TERM": "xterm-256color"}
         self._size = size
         width, height = map(str, size)

@@ -43,7 +43,7 @@ class ChangedCellsDriver(LinuxDriver):
         self._file = cast(Any, Output(self._file.fileno() if self._file else 2, self._lose))
         # The thread that reads keys may write too.
         self._writing = RLock()
-        self._terminal_size = super()._get_terminal_size()
+        self._terminal_size = self._size_now()
         self._shadow = Shadow(*self._terminal_size, scrolls=scrolls_regions())
         self._afresh_is_due = False
         self._typing = False
@@ -74,11 +74,19 @@ class ChangedCellsDriver(LinuxDriver):
 
     def _get_terminal_size(self) -> tuple[int, int]:
         """Called at every start and when the terminal says that its size changed: it may show anything."""
-        self._terminal_size = super()._get_terminal_size()
+        self._terminal_size = self._size_now()
         if not self._afresh_is_due:
             self._afresh_is_due = True
             self._loop.call_soon_threadsafe(self.draw_afresh)
         return self._terminal_size
+
+    def _size_now(self) -> tuple[int, int]:
+        """What the terminal itself says: COLUMNS and LINES, where exported, are of another or of another time."""
+        try:
+            width, height = os.get_terminal_size(self.fileno)
+        except OSError:
+            return super()._get_terminal_size()
+        return (width, height) if width and height else super()._get_terminal_size()
 
     def _query_in_band_window_resize(self) -> None:
         """Not asked for: the signal says the same, and an answer would also switch the mouse to pixels."""
