@@ -127,6 +127,8 @@ class Desk:
                     told = (self._claiming.next_free(held), self._sources.unread(), self._listing.plan().fault)
                     return msgspec.structs.replace(found, reasons=[*found.reasons, *(why for why in told if why)])
                 if self.read_only or self._drafts.holds(str(found)):
+                    if self._seats.end_saved_draft(found):
+                        continue
                     return found
                 try:
                     self._claiming.offer(found)

@@ -180,7 +180,9 @@ def test_the_first_rows_of_a_long_diff_do_not_wait_for_the_others_and_stay_as_th
     added, removed = lines[2].text.split()[1:]
     changed, gone = sum(n % 17 == 0 and n % 29 != 0 for n in range(12_000)), 12_000 // 29 + 1
     assert (added, removed) == (f"+{changed + 3:,}", f"-{changed + gone:,}")
-    assert lines[len(lines) - 1].place == Place("solution/k.py", new.count(b"\n"))
+    last = lines[len(lines) - 1]
+    assert last.text == "… 11 unchanged lines, o opens"
+    assert list(last.fold)[-1].place == Place("solution/k.py", new.count(b"\n"))
 
 
 def test_whoever_asks_a_long_diff_for_marks_or_a_word_gets_those_of_the_whole():
