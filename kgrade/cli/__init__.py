@@ -33,6 +33,8 @@ COMMANDS = (
     "priority",
     "retire",
     "requeue",
+    "claims",
+    "gold",
     "audit",
     "seal",
     "export",
