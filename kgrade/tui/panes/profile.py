@@ -87,8 +87,8 @@ def _heading(profile: Profile) -> list[Row]:
     rows = [heading("profile", f"{where}{capability}: {figures.duration(profile.total_us)} in all")]
     origin = profile.origin
     if origin is not None:
-        by = f", added by {origin.by}" if origin.by else ", collected"
-        rows += sentence(f"{origin.file}, {figures.size(origin.bytes)}{by} {origin.when}", "dim", indent="  ")
+        how = "added" if origin.by else "collected"  # by whom is told by the history, which knows who may see it
+        rows += sentence(f"{origin.file}, {figures.size(origin.bytes)}, {how} {origin.when}", "dim", indent="  ")
         rows += sentence(" ".join(origin.options), "dim", indent="  ", lead="$ ") if origin.options else []
     return rows + [row for text in profile.notes for row in sentence(text, "warn", indent="  ", lead="! ")]
 
