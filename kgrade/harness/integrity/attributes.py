@@ -319,7 +319,10 @@ def set_attribute(walk: Walk, frame: Frame, owner: Value, attr: str, value: Valu
 
 def patched(walk: Walk, frame: Frame, target: str, value: Value, node: ast.AST) -> None:
     """Something of a library is replaced, or one of its switches is turned."""
-    if target.startswith(vocabulary.STATE_ATTRIBUTES) or "_config." in target:
+    variable = target.removeprefix("os.environ.")
+    if variable != target and variable.startswith(vocabulary.STATE_VARIABLES):
+        walk.note(frame, "state", target, node)
+    elif target.startswith(vocabulary.STATE_ATTRIBUTES) or "_config." in target:
         walk.note(frame, "state", target, node, detail=str(value.const)[:40] if value.const is not UNKNOWN else "")
     else:
         walk.note(frame, "patch", target, node, value.tags)

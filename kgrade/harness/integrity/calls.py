@@ -129,9 +129,10 @@ def _own(walk: Walk, frame: Frame, node: ast.AST, key: str, arguments: Arguments
     if function.kept and not frame.setup:
         tensors = [each for each in arguments.all() if each.tensor]
         objects = [name for each in arguments.all() for name in each.names if _equal_by_its_own_word(walk, name)]
-        if (tensors or objects) and value.tensor:
+        looks = NOTHING.union(*(each.tags for each in arguments.all())) & {"pointer", "version", "data"}
+        if (tensors or objects or looks) and value.tensor:
             token = f"stored:{key}:lru_cache"
-            walk.keys[token] = frozenset({"pointer" if tensors else "shape"})
+            walk.keys[token] = looks or frozenset({"pointer" if tensors else "shape"})
             walk.live_stores.add(token)
             return Value(value.names, value.tags | {token})
     return value
@@ -217,7 +218,7 @@ def parameters(walk: Walk, frame: Frame, spec: ast.arguments, arguments: Argumen
         if value is None and spread is not None:
             value = expressions.element(walk, frame, spread)
         if value is None and name in defaults:
-            value = _default(walk, frame, defaults[name])
+            value = default(walk, Frame(frame.scope.parent or frame.scope, frame.live, True), defaults[name])
         frame.scope.variables[name] = value or ANY
     if spec.vararg:
         rest = tuple(arguments.values[len(names) :])
@@ -229,8 +230,9 @@ def parameters(walk: Walk, frame: Frame, spec: ast.arguments, arguments: Argumen
         frame.scope.variables[spec.kwarg.arg] = Value(frozenset({box}), merge(*rest).tags)
 
 
-def _default(walk: Walk, frame: Frame, node: ast.expr) -> Value:
-    value = expressions.evaluate(walk, Frame(frame.scope.parent or frame.scope, frame.live, True), node)
+def default(walk: Walk, frame: Frame, node: ast.expr) -> Value:
+    """The default of a parameter, which is made once, in `frame`; what it holds outlives every call."""
+    value = expressions.evaluate(walk, frame, node)
     walk.persistent.update(name for name in value.names if name.startswith("box:"))
     return value
 

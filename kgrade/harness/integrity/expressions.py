@@ -93,6 +93,9 @@ def literals(*nodes: ast.AST) -> Tags:
                 if isinstance(inner.ops[0], ast.Lt | ast.LtE) and isinstance(inner.comparators[0], ast.Constant):
                     bound = inner.comparators[0].value
                     found |= {f"below:{bound + isinstance(inner.ops[0], ast.LtE)}"} if type(bound) is int else set()
+                if isinstance(inner.ops[0], ast.Gt | ast.GtE) and isinstance(inner.comparators[0], ast.Constant):
+                    bound = inner.comparators[0].value
+                    found |= {f"below:{bound + isinstance(inner.ops[0], ast.Gt)}"} if bound in (0, 1) else set()
             elif isinstance(inner, ast.MatchValue):
                 sides = [inner.value]
             for side in sides:
@@ -173,7 +176,8 @@ def subscript(walk: Walk, frame: Frame, owner: Value, key: Value, node: ast.AST)
     if boxes:
         for box in boxes:
             walk.keys["stored:" + box] |= key.tags
-        return element(walk, frame, Value(frozenset(boxes), owner.tags, items=owner.items))
+        found = element(walk, frame, Value(frozenset(boxes), owner.tags, items=owner.items))
+        return Value(found.names, found.tags | {"file"}, found.const, found.items) if "file" in owner.tags else found
     if isinstance(key.const, str) and owner.names and not owner.tensor:
         own = next((path for path in walk.trees if path.rpartition("/")[2] == f"{key.const}.py"), "")
         if "sys.modules" in owner.names and own in walk.modules:
@@ -266,6 +270,8 @@ def _compare(walk: Walk, frame: Frame, node: ast.Compare) -> Value:
     for value in values[1:]:
         for name in value.names:
             tags |= walk.keys.get("stored:" + name, NOTHING)
+    if any("os.environ" in value.names for value in values[1:]):
+        tags |= {"environment", f"env:{values[0].const}"}
     const = _truth(values, node.ops) if len(node.ops) == 1 else UNKNOWN
     return Value(tags=tags, const=const)
 

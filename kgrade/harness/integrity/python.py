@@ -177,7 +177,7 @@ def _make(walk: Walk, scope: Scope, here: ast.AST, key: str) -> None:
 def _call(walk: Walk, ask: Ask, function: Function, bound: Value | None) -> None:
     spec = function.node.args
     names = [*spec.posonlyargs, *spec.args]
-    defaults = {each.arg for each in names[len(names) - len(spec.defaults) :]} | {each.arg for each in spec.kwonlyargs}
+    defaults = dict(zip([each.arg for each in names[len(names) - len(spec.defaults) :]], spec.defaults, strict=True))
     # Where every tensor of the task is a parameter by its name, the others are something else.
     others = bool(ask.tensors) and set(ask.tensors) <= {each.arg for each in names}
     values: list[Value] = []
@@ -185,7 +185,7 @@ def _call(walk: Walk, ask: Ask, function: Function, bound: Value | None) -> None
         if bound is not None and not values:
             values.append(bound)
         else:
-            values.append(_input(ask, each, each.arg in defaults, others))
+            values.append(_given(walk, function, ask, each, defaults, others))
     scope = Scope(function.path, function.scope, function.owner)
     frame = Frame(scope, live=True, setup=False, entry=True)
     named = {each.arg: _input(ask, each, False, others) for each in spec.kwonlyargs}
@@ -212,6 +212,17 @@ def _call(walk: Walk, ask: Ask, function: Function, bound: Value | None) -> None
     if filled:
         about = frozenset().union(*(walk.contents[token] for token in filled))
         walk.note(frame, "return", "entry", function.node, about | {"out"})
+
+
+def _given(
+    walk: Walk, function: Function, ask: Ask, argument: ast.arg, defaults: Mapping[str, ast.expr], others: bool
+) -> Value:
+    """What comes in for `argument`; a container or object that is its default is the same one at every call."""
+    value = _input(ask, argument, argument.arg in defaults, others)
+    if value is not ANY or argument.arg not in defaults:
+        return value
+    kept = calls.default(walk, Frame(function.scope, live=True, setup=True), defaults[argument.arg])
+    return kept if any(name.startswith(("box:", "obj:", "def:")) for name in kept.names) else value
 
 
 def _spread(ask: Ask, name: str) -> Value:

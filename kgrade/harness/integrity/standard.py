@@ -243,7 +243,7 @@ READERS: dict[str, Callable[[Walk, Frame, ast.AST, str, Arguments], Value]] = {
     "builtins.set": _container, "builtins.frozenset": _container,
     "itertools.count": _counter, "builtins.next": _next, "unittest.mock.patch": _mock,
     "unittest.mock.patch.object": _mock, "inspect.getsource": _read_source, "identity": _same,
-    "builtins.object.__setattr__": _setattr, "builtins.iter": _same, "builtins.reversed": _same,
+    "builtins.object.__setattr__": _setattr, "builtins.iter": _cycle, "builtins.reversed": _same,
     "torch.autocast": _joined, "collections.deque": _container, "builtins.enumerate": _rows, "builtins.zip": _rows,
     "string.Template": _substituted, "itertools.cycle": _cycle,
     "copy.copy": _same, "builtins.hasattr": _present,

@@ -68,10 +68,16 @@ def _later(walk: Walk, frame: Frame, value: Value, made: Tags) -> set[str]:
     for token in made:
         if token.startswith("alloc:") and token not in frame.written:
             marks = [mark for mark in frame.written if mark.startswith("partly:") and mark.endswith("|" + token)]
-            found |= {mark.partition("|")[0] for mark in marks}
-            if not any(tag.startswith("stored:") for tag in value.tags) and _waits(walk, token):
+            kept = any(tag == "kept" or tag.startswith("stored:") for tag in value.tags)
+            found |= {mark.partition("|")[0] for mark in marks if not kept or _by_shape(frame, mark)}
+            if not kept and _waits(walk, token):
                 found.add("waiting")
     return found
+
+
+def _by_shape(frame: Frame, mark: str) -> bool:
+    """Whether the branch that a mark `partly:BRANCH|BUFFER` names looks at shapes."""
+    return "shape" in frame.branch_tags.get(mark.removeprefix("partly:").partition("|")[0], NOTHING)
 
 
 def _waits(walk: Walk, token: str) -> bool:
