@@ -89,15 +89,7 @@ class Emulated:
 
         Lines that an answer has no room for are left out.
         """
-        text: bytes = self.library.kgrade_emulator_findings()
-        kept: List[str] = []
-        room = FINDINGS_CHARACTERS
-        for line in text.decode(errors="replace").splitlines():
-            room -= len(line)
-            if room < 0:
-                break
-            kept.append(line)
-        return "\n".join(kept)
+        return shortened_findings(self.library.kgrade_emulator_findings())
 
     def _lent(self, name: str, array: Any, written: bool) -> Any:
         if not array.flags.c_contiguous:
@@ -105,6 +97,18 @@ class Emulated:
         pointer = ctypes.c_void_p(array.ctypes.data)
         self.library.kgrade_emulator_lend(pointer, ctypes.c_ulong(array.nbytes), name.encode(), ctypes.c_int(written))
         return pointer
+
+
+def shortened_findings(text: bytes) -> str:
+    """Return the lines of `text` for which an answer has room."""
+    kept: List[str] = []
+    room = FINDINGS_CHARACTERS
+    for line in text.decode(errors="replace").splitlines():
+        room -= len(line)
+        if room < 0:
+            break
+        kept.append(line)
+    return "\n".join(kept)
 
 
 def _unwritten(dtype: str, shape: Sequence[int]) -> Any:
