@@ -6,18 +6,16 @@ from collections.abc import Callable, Sequence
 
 import msgspec
 
+from kgrade.audit.housekeeping import claims_of
 from kgrade.audit.lead import LeadError, Office
 from kgrade.records import codec
 from kgrade.records.assignments import Assignment, Assignments
 from kgrade.records.slugs import ItemId
 from kgrade.repository.branches import Saved
-from kgrade.repository.claims import Claims, LocalRefs
 from kgrade.repository.commits import Change
 from kgrade.repository.grades import grade_branches, standing
 from kgrade.repository.opening import Signature
 from kgrade.repository.plan import ASSIGNMENTS
-from kgrade.repository.remote import Remote
-from kgrade.repository.remote_claims import RemoteRefs
 from kgrade.repository.tree import Snapshot
 
 MOST_NAMED = 3
@@ -58,9 +56,14 @@ def requeue(office: Office, lead: str, by: Signature, items: Sequence[ItemId]) -
     """Ask for one grade more of each of `items`, retired or finished as they may be, and free claims that ended."""
     office.admit(lead)
     paths = standing(office.reader, grade_branches(office.queue, office.settings))
+    most = office.settings.retire_after
 
     def once_more(item: ItemId, old: Assignment) -> Assignment:
         graded = sum(path.startswith(f"{item.folder}/grades/") for path in paths)
+        if most is not None and graded >= most:
+            raise NotAssigned(
+                f"{item} has {graded} grades, and kgrade.yaml retires items after {most}; raise that first"
+            )
         return _with(old, retired="", graders=min(graded + 1, 100))
 
     saved = _decided(office, lead, by, items, "once more", once_more)
@@ -102,9 +105,7 @@ def _standing(snapshot: Snapshot) -> tuple[Assignments, str | None]:
 
 def _free(office: Office, lead: str, by: Signature, item: ItemId) -> None:
     """Release the claims on `item` whose holders were not seen for their lease and the grace after it."""
-    git, remote = office.reader.git, office.queue.remote
-    refs = LocalRefs(git) if remote is None else RemoteRefs(git, Remote(git, remote))
-    claims = Claims(office.reader, refs, lead, by.identity)
+    claims = claims_of(office, lead, by)
     for claim in claims.holders(item):
         if claim.holds and claim.evaluator != lead and claims.expiry(claim) != "live":
             claims.release(claims.take_over(claim, confirmed=True))

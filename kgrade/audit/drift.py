@@ -19,13 +19,17 @@ LEAST_TIMED = 5
 
 
 class Standing(msgspec.Struct, frozen=True, kw_only=True):
-    """One evaluator. `severity` and `recent` need items that others graded too, `to_gold` known levels."""
+    """One evaluator. `severity` and `recent` need items that others graded too, `to_gold` known levels.
+
+    `golden` counts their grades of items with known levels; `to_gold` is over the last 20 of those.
+    """
 
     evaluator: str
     grades: int
     shared: int
     severity: float | None
     recent: float | None
+    golden: int
     to_gold: float | None
     median_s: float | None
 
@@ -56,11 +60,10 @@ def _standing(
     of_item: Mapping[str, Sequence[Graded]],
     gold: Mapping[str, Mapping[str, int]],
 ) -> Standing:
-    shared = [
-        (grade, _ahead_of_peers(grade, of_item[grade.item])) for grade in sorted(own, key=lambda each: each.saved)
-    ]
-    apart = [difference for _, difference in shared if difference is not None]
-    golden = [_ahead(grade.scores, gold[grade.item]) for grade in own if grade.item in gold]
+    in_time = sorted(own, key=lambda each: each.saved)
+    shared = [_ahead_of_peers(grade, of_item[grade.item]) for grade in in_time]
+    apart = [difference for difference in shared if difference is not None]
+    golden = [_ahead(grade.scores, gold[grade.item]) for grade in in_time if grade.item in gold]
     known = [difference for difference in golden if difference is not None]
     times = [grade.active_s for grade in own if grade.active_s > 0]
     return Standing(
@@ -69,6 +72,7 @@ def _standing(
         shared=len(apart),
         severity=_mean(apart),
         recent=_mean(apart[-RECENT:]),
+        golden=len(known),
         to_gold=_mean(known[-RECENT:]),
         median_s=float(np.median(times)) if times else None,
     )

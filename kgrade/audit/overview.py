@@ -9,6 +9,7 @@ import msgspec
 from kgrade.audit.agreement import Agreement, agreement
 from kgrade.audit.coverage import Coverage, coverage
 from kgrade.audit.drift import Standing, Suspicion, standings, suspicions
+from kgrade.audit.gold import golden
 from kgrade.audit.ratings import Graded
 from kgrade.audit.reading import scales, standing_grades
 from kgrade.records.settings import Settings
@@ -55,13 +56,26 @@ def overview(
     return Overview(
         agreement=agreement(standing.grades, scales(snapshot)),
         coverage=coverage(snapshot, standing.grades, plan_of(snapshot, settings)),
-        standings=standings(standing.grades, {}),
+        standings=standings(standing.grades, {known.item: known.levels for known in golden(reader)}),
         suspicions=suspicions(standing.grades),
         disagreements=[
             msgspec.structs.replace(each, evaluators=[]) if settings.blind else each
             for each in disagreements(standing.grades)
         ],
         faults=standing.faults,
+    )
+
+
+def blinded(found: Overview) -> Overview:
+    """What a blind queue shows of `found` to those who do not lead it: figures of the whole, and nobody's own."""
+    unreadable = f"{len(found.faults)} grades cannot be read; a lead sees which"
+    return Overview(
+        agreement=msgspec.structs.replace(found.agreement, evaluators=[], pairs=[]),
+        coverage=msgspec.structs.replace(found.coverage, by_evaluator={}),
+        standings=[],
+        suspicions=[],
+        disagreements=[],
+        faults=[unreadable] if found.faults else [],
     )
 
 

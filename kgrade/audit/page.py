@@ -11,7 +11,7 @@ from kgrade.audit.agreement import GOOD, TENTATIVE, Agreement
 from kgrade.audit.coverage import Coverage
 from kgrade.audit.drift import Standing, Suspicion
 from kgrade.audit.overview import Disagreement, Overview
-from kgrade.audit.phrases import criterion_row, figure, levels, minutes, share
+from kgrade.audit.phrases import STANDING, criterion_row, figure, levels, share, standing_row
 
 LISTED = 50
 _CLASSES = {"good": "good", "tentative": "tentative", "mend the sheet": "mend"}
@@ -59,7 +59,10 @@ def _agreement(agreed: Agreement) -> Iterator[str]:
 
 def _evaluators(standings: Sequence[Standing]) -> Iterator[str]:
     if standings:
-        yield _sentence("Levels above (+) or below (-) the others on the same items: over all, and over the last 20.")
+        yield _sentence(
+            "Levels above (+) or below (-) the others on the same items: over all, and over the last 20;"
+            " and above or below the levels that leads know to be right."
+        )
         yield _severity(standings)
         yield _people(standings)
 
@@ -123,11 +126,7 @@ def _pairs(agreed: Agreement) -> str:
 
 
 def _people(standings: Sequence[Standing]) -> str:
-    rows = [
-        [s.evaluator, str(s.grades), str(s.shared), levels(s.severity), levels(s.recent), minutes(s.median_s)]
-        for s in standings
-    ]  # fmt: skip
-    return _table(["evaluator", "grades", "shared", "all", "last 20", "median time"], rows)
+    return _table(STANDING, [standing_row(each) for each in standings])
 
 
 def _bar(finished: int, graded: int, items: int) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from kgrade.audit.agreement import Figure, OfCriterion
+from kgrade.audit.drift import Standing
 
 
 def figure(found: Figure) -> str:
@@ -26,6 +27,15 @@ def levels(value: float | None) -> str:
 def minutes(seconds: float | None) -> str:
     """Return a time in minutes."""
     return "-" if seconds is None else f"{seconds / 60:.1f} min"
+
+
+STANDING = ("evaluator", "grades", "shared", "severity", "last 20", "gold items", "to gold", "median time")
+
+
+def standing_row(of: Standing) -> list[str]:
+    """Return the figures of one evaluator in the order of `STANDING`."""
+    apart = [levels(of.severity), levels(of.recent), str(of.golden), levels(of.to_gold)]
+    return [of.evaluator, str(of.grades), str(of.shared), *apart, minutes(of.median_s)]
 
 
 def criterion_row(of: OfCriterion) -> list[str]:

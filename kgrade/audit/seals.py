@@ -47,15 +47,21 @@ class Link(msgspec.Struct, frozen=True, kw_only=True):
 
 @dataclass
 class Trust:
-    """Whose word counts: the settings that leads vouched for, and every key and e-mail they ever named."""
+    """Whose word counts: the settings that leads vouched for, and every key, e-mail and lead they ever named."""
 
     settings: Settings = field(default_factory=Settings)
     keys: dict[str, list[str]] = field(default_factory=dict)
     emails: dict[str, set[str]] = field(default_factory=dict)
+    led: set[str] = field(default_factory=set)
 
     def accept(self, settings: Settings) -> None:
         """Take `settings` as the word of a lead."""
         self.settings = settings
+        self.know(settings)
+
+    def know(self, settings: Settings) -> None:
+        """Remember whom `settings` name, a lead's word that others have replaced since."""
+        self.led |= set(settings.leads)
         for slug, person in settings.evaluators.items():
             known = self.keys.setdefault(slug, [])
             known += [key for key in map(key_of, person.keys) if key and key not in known]

@@ -6,8 +6,10 @@ is what a lead should know.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 import msgspec
 
@@ -18,12 +20,22 @@ from kgrade.audit.standing import standing_faults
 from kgrade.records.settings import Settings
 from kgrade.repository.branches import Branch
 from kgrade.repository.grades import SEALS, branches, grade_branches
+from kgrade.repository.plan import ASSIGNMENTS
 from kgrade.repository.refs import commits_between
 from kgrade.repository.runner import Git
 from kgrade.repository.signing import Signed, fingerprint, signatures
 from kgrade.repository.tree import TreeReader
 
 SKEW_S = 15 * 60
+_COMPARISON = re.compile(r"queue/[^/]+/comparisons/[^/]+/[^/]+\.yaml")
+
+
+class _Said(NamedTuple):
+    """One file that is an evaluator's own word."""
+
+    path: str
+    evaluator: str
+    kind: str
 
 
 class GradeProof(msgspec.Struct, frozen=True, kw_only=True):
@@ -193,8 +205,10 @@ def _of_settings(case: _Case) -> Iterator[Finding]:
             _accept(case, head)
         return
     sealed = [link.seal.refs[link.seal.queue] for link in case.good if link.seal is not None]
+    between = Trust()
     for step in versions:
         if any(is_ancestor_here(case.git, step.commit, commit) for commit in sealed):
+            _know_between(case, between, step)
             continue  # a later seal vouches for it
         signed = signatures(case.git, [step.commit], case.trust.lead_keys())[step.commit]
         if signed.state == "good":
@@ -207,13 +221,24 @@ def _of_settings(case: _Case) -> Iterator[Finding]:
         )  # fmt: skip
 
 
+def _know_between(case: _Case, between: Trust, step: walk.Step) -> None:
+    """Remember whom a version between two seals named, where a lead signed it: what they did then was in order."""
+    settings = settings_at(case.reader, step.commit)
+    if settings is None:
+        return
+    keys = {**case.trust.lead_keys(), **between.lead_keys()}
+    if signatures(case.git, [step.commit], keys)[step.commit].state == "good":
+        between.accept(settings)
+        case.trust.know(settings)
+
+
 def _accept(case: _Case, commit: str) -> None:
     settings = settings_at(case.reader, commit)
     if settings is not None:
         case.trust.accept(settings)
 
 
-# Each commit that wrote a grade
+# Each commit that wrote a grade, a comparison or a lead's decision
 
 
 def _of_steps(case: _Case) -> Iterator[Finding]:
@@ -222,11 +247,11 @@ def _of_steps(case: _Case) -> Iterator[Finding]:
     authors = _first_authors(case.steps)
     for step in case.steps:
         show = f"git show --show-signature {step.commit[:12]}"
-        for path, evaluator in _grades_of(step):
-            yield from _of_edit(case, step, path, evaluator, authors.get(path, ""), show)
+        for said in _said_in(step):
+            yield from _of_edit(case, step, said, authors.get(said.path, ""), show)
         for move in step.moves:
-            if move.path.endswith("/adjudication.yaml"):
-                yield from _of_adjudication(case, step, move.path, show)
+            if move.path == ASSIGNMENTS or move.path.endswith("/adjudication.yaml"):
+                yield from _of_decision(case, step, move.path, show)
         before = max((when[parent] for parent in step.parents if parent in when), default=0)
         if step.committed < before - SKEW_S:
             sentence = f"{step.commit[:12]} is dated {_apart(before - step.committed)} before its own parent"
@@ -238,46 +263,61 @@ def _of_steps(case: _Case) -> Iterator[Finding]:
                 yield finding("late", _where(step), sentence, f"git log --format=fuller -1 {step.commit[:12]}")
 
 
-def _of_edit(case: _Case, step: walk.Step, path: str, evaluator: str, first: str, show: str) -> Iterator[Finding]:
+def _of_edit(case: _Case, step: walk.Step, said: _Said, first: str, show: str) -> Iterator[Finding]:
     signed = case.signed.get(step.commit, Signed("unchecked"))
+    path, evaluator = said.path, said.evaluator
     gone = any(move.path == path and move.new is None for move in step.moves)
-    verb = "removed" if gone else "written"
-    settings = case.trust.settings
-    if signed.state == "bad":
-        yield finding("bad-signature", path, f"the signature of {step.commit[:12]} does not fit what it holds", show)
-    elif signed.state == "unknown-key":
-        sentence = f"{step.commit[:12]} is signed with {signed.key}, which kgrade.yaml gives to nobody"
-        yield finding("mis-signed", path, sentence, show)
+    what = f"{evaluator}'s {said.kind} was {'removed' if gone else 'written'} in {step.commit[:12]}"
+    if signed.state in ("bad", "unknown-key"):
+        yield _badly_signed(step, signed, path, show)
     elif signed.state == "good":
         if signed.signer != evaluator:
-            sentence = f"{evaluator}'s grade was {verb} in {step.commit[:12]}, which {signed.signer} signed"
-            yield finding("removed" if gone else "edited-by-another", path, sentence, show)
+            yield finding(
+                "removed" if gone else "edited-by-another", path, f"{what}, which {signed.signer} signed", show
+            )
         elif _revoked(case, step, signed):
             sentence = (
                 f"{step.commit[:12]} is signed with {signed.key}, which {evaluator} had given up before the last seal"
             )
             yield finding("revoked-key", path, sentence, show)
     else:
-        if _demands_signature(settings, evaluator):
-            yield finding(
-                "unsigned", path, f"{step.commit[:12]} is not signed, which this queue asks of {evaluator}", show
-            )
+        if _demands_signature(case.trust.settings, evaluator):
+            yield _not_signed(step, evaluator, path, show)
         known = case.trust.emails.get(evaluator) or ({first} if first else set())
         if known and step.email not in known:
-            sentence = f"{evaluator}'s grade was {verb} in {step.commit[:12]} by {step.email}"
-            yield finding("removed" if gone else "edited-by-another", path, sentence, show)
+            yield finding("removed" if gone else "edited-by-another", path, f"{what} by {step.email}", show)
 
 
-def _of_adjudication(case: _Case, step: walk.Step, path: str, show: str) -> Iterator[Finding]:
+def _of_decision(case: _Case, step: walk.Step, path: str, show: str) -> Iterator[Finding]:
+    """An adjudication or the assignments: to be written by who led the queue then, and signed where they have a key."""
     signed = case.signed.get(step.commit, Signed("unchecked"))
-    leads = case.trust.settings.leads
-    if not leads:
+    then = settings_at(case.reader, step.commit)
+    leads = [lead for lead in (then.leads if then else []) if lead in case.trust.led]
+    if signed.state in ("bad", "unknown-key"):
+        yield _badly_signed(step, signed, path, show)
         return
-    mails = {mail for lead in leads for mail in case.trust.emails.get(lead, ())}
-    is_lead = signed.signer in leads if signed.state == "good" else not mails or step.email in mails
+    if not case.trust.led:
+        return
+    by_mail = next((lead for lead in leads if step.email in case.trust.emails.get(lead, ())), "")
+    mails_known = any(case.trust.emails.get(lead) for lead in case.trust.led)
+    is_lead = signed.signer in leads if signed.state == "good" else bool(by_mail) or not mails_known
     if not is_lead:
-        who = signed.signer or step.email
-        yield finding("not-a-lead", path, f"the adjudication in {step.commit[:12]} is {who}'s, who is no lead", show)
+        what = "the adjudication" if path.endswith("/adjudication.yaml") else "the change of assignments"
+        sentence = f"{what} in {step.commit[:12]} is {signed.signer or step.email}'s, who is no lead"
+        yield finding("not-a-lead", path, sentence, show)
+    elif signed.state != "good" and by_mail and _demands_signature(case.trust.settings, by_mail):
+        yield _not_signed(step, by_mail, path, show)
+
+
+def _badly_signed(step: walk.Step, signed: Signed, path: str, show: str) -> Finding:
+    if signed.state == "bad":
+        return finding("bad-signature", path, f"the signature of {step.commit[:12]} does not fit what it holds", show)
+    sentence = f"{step.commit[:12]} is signed with {signed.key}, which kgrade.yaml gives to nobody"
+    return finding("mis-signed", path, sentence, show)
+
+
+def _not_signed(step: walk.Step, who: str, path: str, show: str) -> Finding:
+    return finding("unsigned", path, f"{step.commit[:12]} is not signed, which this queue asks of {who}", show)
 
 
 def _demands_signature(settings: Settings, evaluator: str) -> bool:
@@ -298,8 +338,8 @@ def _revoked(case: _Case, step: walk.Step, signed: Signed) -> bool:
 
 
 def _first_authors(steps: Sequence[walk.Step]) -> dict[str, str]:
-    """Who first wrote each grade: steps come newest first."""
-    return {path: step.email for step in steps for path, _ in _grades_of(step)}
+    """Who first wrote each grade and comparison: steps come newest first."""
+    return {said.path: step.email for step in steps for said in _said_in(step)}
 
 
 def _last_steps(steps: Iterable[walk.Step]) -> dict[str, list[walk.Step]]:
@@ -309,6 +349,18 @@ def _last_steps(steps: Iterable[walk.Step]) -> dict[str, list[walk.Step]]:
         for path, _ in _grades_of(step):
             found.setdefault(path, []).append(step)
     return found
+
+
+def _said_in(step: walk.Step) -> list[_Said]:
+    """What a commit wrote that is one evaluator's own: grades and comparisons."""
+    return [
+        *(_Said(path, evaluator, "grade") for path, evaluator in _grades_of(step)),
+        *(
+            _Said(move.path, move.path.split("/")[3], "comparison")
+            for move in step.moves
+            if _COMPARISON.fullmatch(move.path)
+        ),
+    ]
 
 
 def _grades_of(step: walk.Step) -> list[tuple[str, str]]:

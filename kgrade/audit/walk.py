@@ -1,4 +1,4 @@
-"""The history of what people said: every commit that wrote a grade, an adjudication or the settings."""
+"""The history of what people said: every commit that wrote a grade, a comparison, a lead's decision or the settings."""
 
 from __future__ import annotations
 
@@ -6,9 +6,16 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from kgrade.repository.moves import FileMove
+from kgrade.repository.plan import ASSIGNMENTS
 from kgrade.repository.runner import LOCAL_TIMEOUT_S, Git, printable
 
-WATCHED = (":(glob)queue/**/grades/*.yaml", ":(glob)queue/**/adjudication.yaml", "kgrade.yaml")
+WATCHED = (
+    ":(glob)queue/**/grades/*.yaml",
+    ":(glob)queue/*/comparisons/*/*.yaml",
+    ":(glob)queue/**/adjudication.yaml",
+    ASSIGNMENTS,
+    "kgrade.yaml",
+)
 _PATTERNS = {"GIT_LITERAL_PATHSPECS": "0"}
 _LONG_S = 10 * LOCAL_TIMEOUT_S
 

@@ -17,6 +17,7 @@ from kgrade.cli.queue import json_option, queue_option
 if TYPE_CHECKING:
     from kgrade.audit.agreement import Agreement
     from kgrade.audit.changes import Change
+    from kgrade.audit.lead import NotALead, Office
     from kgrade.audit.overview import Overview
     from kgrade.audit.verification import Verification
     from kgrade.records.settings import Settings
@@ -50,7 +51,8 @@ def command(
     """Tell how far evaluators agree, who drifts, what looks rushed or copied, and how much of the queue is graded.
 
     Without options and on a terminal the audit opens as a screen; piped, it is printed. With --verify, exit code 1 when
-    there are alarms; each comes with the git command that shows it.
+    there are alarms; each comes with the git command that shows it. In a blind queue only its leads see what single
+    evaluators did.
     """
     if (item or evaluator or criterion) and not history:
         raise failures.BadInput("--item, --evaluator and --criterion choose what --history lists; add --history")
@@ -58,7 +60,10 @@ def command(
         raise failures.BadInput("--verify, --history and --html each show another thing; give one of them")
     if not (verifies or history or html or as_json) and on_a_terminal():
         return open_app(queue, begin=lambda page: page.leading.audit())
-    with _opened(queue) as (reader, branch, settings):
+    with _opened(queue) as (office, shut):
+        reader, branch, settings = office.reader, office.queue, office.settings
+        if shut is not None and (verifies or history or html is not None):
+            raise shut
         if verifies:
             return _verify(reader, branch, settings, as_json)
         if history:
@@ -68,9 +73,11 @@ def command(
             stand = grade_branches(branch, settings)
             _tell_history(changes(reader, stand, item=item, evaluator=evaluator, criterion=criterion), as_json)
             return failures.DONE
-        from kgrade.audit.overview import overview
+        from kgrade.audit.overview import blinded, overview
 
         found = overview(reader, branch, settings)
+        if shut is not None:
+            found = blinded(found)
         if html is not None:
             from kgrade.audit.page import page
 
@@ -84,14 +91,19 @@ def command(
 
 
 @contextmanager
-def _opened(path: Path) -> Iterator[tuple[TreeReader, Branch, Settings]]:
-    from kgrade.repository.opening import open_queue
-    from kgrade.repository.runner import Git
-    from kgrade.repository.tree import TreeReader
+def _opened(path: Path) -> Iterator[tuple[Office, NotALead | None]]:
+    """Open the queue; with it, why whoever works here may not see what single evaluators did, if they may not."""
+    from kgrade.audit.lead import NotALead, office_at
+    from kgrade.cli.lead import lead_of
 
-    reader = TreeReader(Git.open(path))
-    with reader.objects:
-        yield (reader, *open_queue(reader))
+    with office_at(path) as office:
+        shut = None
+        if office.settings.blind:
+            try:
+                office.admit(lead_of(office, None)[0])
+            except NotALead as why:
+                shut = why
+        yield office, shut
 
 
 def _verify(reader: TreeReader, branch: Branch, settings: Settings, as_json: bool) -> int:
@@ -106,21 +118,18 @@ def _verify(reader: TreeReader, branch: Branch, settings: Settings, as_json: boo
 
 
 def _tell(found: Overview) -> None:
-    from kgrade.audit.phrases import levels, minutes
+    from kgrade.audit.phrases import STANDING, standing_row
 
     agreed, covered = found.agreement, found.coverage
-    people = f"{len(agreed.evaluators)} evaluators"
-    say(f"{agreed.grades} grades by {people}, {agreed.doubly_rated} items rated twice or more")
+    hidden = agreed.grades and not agreed.evaluators
+    people = "" if hidden else f" by {len(agreed.evaluators)} evaluators"
+    say(f"{agreed.grades} grades{people}, {agreed.doubly_rated} items rated twice or more")
     left = "" if covered.days_left is None else f", {covered.days_left:.0f} days at {covered.per_day:.1f} grades a day"
     say(f"{covered.finished} of {covered.items} submissions finished, {covered.grades_left} grades to go{left}")
     for title, table in (("agreement", _criteria(agreed)), ("gates", _gates(agreed)), ("pairs", _pairs(agreed))):
         if len(table) > 1:
             say(f"\n{title}\n{columns(table)}")
-    rows = [["evaluator", "grades", "shared", "severity", "last 20", "median time"]]
-    rows += [
-        [s.evaluator, str(s.grades), str(s.shared), levels(s.severity), levels(s.recent), minutes(s.median_s)]
-        for s in found.standings
-    ]
+    rows = [[*STANDING], *(standing_row(each) for each in found.standings)]
     if found.standings:
         say(f"\nevaluators (levels above or below the others)\n{columns(rows)}")
     if found.disagreements:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -12,6 +14,7 @@ from kgrade.cli.output import line, say, say_json
 from kgrade.cli.queue import json_option
 
 if TYPE_CHECKING:
+    from kgrade.harness.integrity.analysis import Word
     from kgrade.records.evidence import Finding
     from kgrade.records.task import Task
 
@@ -23,34 +26,63 @@ _OWN = {"submissions", "evidence", "grades", "comparisons"}
 @click.option(
     "--task", "folder", type=click.Path(path_type=Path), metavar="DIR", help="Judge against this task's folder."
 )
+@click.option("--each", is_flag=True, help="Read every FILE as a submission of its own, several at once.")
 @json_option
-def command(files: tuple[Path, ...], folder: Path | None, as_json: bool) -> int:
+def command(files: tuple[Path, ...], folder: Path | None, each: bool, as_json: bool) -> int:
     """Read FILE... as one submission; nothing of it is run. A folder stands for the files in it.
 
     Ends with one word for all of it: clean, notes, suspect or tell. Exit code 1 for suspect and tell. A finding is
     evidence for a person, never a verdict.
     """
-    from kgrade.harness.integrity import findings, overall
+    from kgrade.harness.integrity import findings, findings_of_each, overall
 
-    given = _read(files)
     task, own = _task(folder) if folder is not None else (None, {})
-    found = findings(given, task, own)
+    if each:
+        answers = findings_of_each([_read((path,)) for path in files], task, own)
+        return _each(zip(files, answers, strict=True), as_json)
+    found = findings(_read(files), task, own)
     word = overall(found)
     if as_json:
         say_json({"overall": word, "findings": found})
     else:
-        for finding in found:
-            _tell(finding)
+        _tell(found)
         say(word)
+    return _code(word)
+
+
+def _each(answers: Iterable[tuple[Path, list[Finding]]], as_json: bool) -> int:
+    """Tell what was found in each submission, as it comes, and how many got which word."""
+    from kgrade.harness.integrity import overall
+
+    words: Counter[Word] = Counter()
+    told = []
+    for path, found in answers:
+        word = overall(found)
+        words[word] += 1
+        if as_json:
+            told.append({"submission": path.as_posix(), "overall": word, "findings": found})
+        else:
+            _tell(found)
+            say(line(f"{path.as_posix()}: {word}"))
+    worst: Word = next(each for each in ("tell", "suspect", "notes", "clean") if words[each])
+    if as_json:
+        say_json({"overall": worst, "submissions": told})
+    else:
+        say(", ".join(f"{words[each]} {each}" for each in ("clean", "notes", "suspect", "tell") if words[each]))
+    return _code(worst)
+
+
+def _code(word: Word) -> int:
     return failures.FOUND_FAULTS if word in ("suspect", "tell") else failures.DONE
 
 
-def _tell(finding: Finding) -> None:
-    say(line(f"{finding.path}:{finding.line}: {finding.severity} {finding.rule} {finding.name}"))
-    if finding.snippet:
-        say(line(f"    {finding.snippet}"))
-    say(line(f"  why      {finding.why}"))
-    say(line(f"  settles  {finding.settles}"))
+def _tell(found: list[Finding]) -> None:
+    for finding in found:
+        say(line(f"{finding.path}:{finding.line}: {finding.severity} {finding.rule} {finding.name}"))
+        if finding.snippet:
+            say(line(f"    {finding.snippet}"))
+        say(line(f"  why      {finding.why}"))
+        say(line(f"  settles  {finding.settles}"))
 
 
 def _read(paths: tuple[Path, ...]) -> dict[str, bytes]:

@@ -25,14 +25,13 @@ def command(what: str, kind: str | None, output: Path | None, queue: Path) -> No
 
     Every row says where its word comes from: one evaluator (single), several with the same verdict (unanimous), a lead
     (adjudicated), or nobody yet (unresolved). A preference is an explicit comparison, or two grades of one evaluator
-    under the same sheet at least 10 points apart. In a blind queue authors are left out.
+    under the same sheet at least 10 points apart. In a blind queue authors are left out, and only its leads export.
     """
+    from kgrade.audit.lead import office_at
+    from kgrade.cli.lead import lead_of
     from kgrade.exchange import rows
     from kgrade.exchange.standing import read_export
     from kgrade.repository.grades import grade_branches
-    from kgrade.repository.opening import open_queue, queue_snapshot
-    from kgrade.repository.runner import Git
-    from kgrade.repository.tree import TreeReader
 
     chosen = kind or (output.suffix.removeprefix(".") if output else "jsonl")
     if chosen not in FORMATS:
@@ -41,10 +40,11 @@ def command(what: str, kind: str | None, output: Path | None, queue: Path) -> No
         )
     if chosen == "parquet" and output is None:
         raise BadInput("Parquet is not text; say where it goes: --output grades.parquet")
-    reader = TreeReader(Git.open(queue))
-    with reader.objects:
-        branch, settings = open_queue(reader)
-        found = read_export(reader, queue_snapshot(branch), grade_branches(branch, settings))
+    with office_at(queue) as office:
+        settings = office.settings
+        if settings.blind:
+            office.admit(lead_of(office, None)[0])
+        found = read_export(office.reader, office.snapshot(), grade_branches(office.queue, settings))
     made = rows.grade_rows(found, named=not settings.blind) if what == "grades" else rows.preference_rows(found)
     try:
         data = {"jsonl": rows.as_jsonl, "csv": rows.as_csv, "parquet": rows.as_parquet}[chosen](made)

@@ -21,9 +21,12 @@ def command(item: str, queue: Path, evaluator: str | None, as_json: bool) -> Non
 
     wanted = parse_item(item)
     with desk_at(queue, evaluator) as desk:
-        found = desk.item(wanted)
+        found = desk.item(wanted, whole=True)
         named = not desk.settings.blind
+        hidden = desk.hides(wanted)
     grades = [entry.grade for entry in found.grades]
+    if not grades and hidden:
+        raise BadInput(f"this queue is blind: what others say of {found.id} is shown once your own grade is in")
     if not grades:
         raise BadInput(f"{found.id} has no grade yet, so there is nothing to tell its author; grade it with: kgrade")
     text = feedback_markdown(str(found.id), found.task, found.rubric, grades, found.note_files, named=named)

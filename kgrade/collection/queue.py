@@ -7,10 +7,11 @@ import copy
 import os
 import threading
 from collections.abc import Collection, Iterator, Sequence
+from functools import partial
 from pathlib import Path
 
 from kgrade.collection.events import CollectionError, Job, Skipped
-from kgrade.harness.run import ItemSource, Machine
+from kgrade.harness.run import HandedIn, ItemSource, Machine
 from kgrade.records import codec
 from kgrade.records.evidence import NOT_COLLECTED, STAGES, Evidence
 from kgrade.records.faults import BadRecord
@@ -46,6 +47,7 @@ class Queue:
     def _read(self, reader: TreeReader) -> None:
         self.branch, self.settings = open_queue(reader)
         self.snapshot = queue_snapshot(self.branch)
+        self._handed_in: dict[str, dict[ItemId, tuple[Submission, str]]] = {}
         if self.settings.evidence_ref is not None:
             raise CollectionError(
                 "kgrade.yaml names an evidence_ref, and this version keeps evidence on the queue's own branch only;"
@@ -141,8 +143,8 @@ class Queue:
                 self._machines[python] = Machine.here(python)
             return self._machines[python]
 
-    def commit(self, job: Job, evidence: Evidence, logs: Logs) -> None:
-        """Commit evidence beside its item, in place of what was there for the target."""
+    def commit(self, job: Job, evidence: Evidence, logs: Logs, said: str = "") -> None:
+        """Commit evidence beside its item, in place of what was there for the target; `said` is for the log."""
         path = job.item.evidence_path(job.target)
         folder = path.rpartition("/")[0]
         old = [entry.name for entry in self.snapshot.list(folder) if entry.name.startswith(f"{job.target}.")]
@@ -151,7 +153,7 @@ class Queue:
         changes += [Change(f"{folder}/{name}", data) for name, data in logs.items()]
         changes += [Change(f"{folder}/{name}", None) for name in old if name.endswith(".log") and name not in kept]
         states = " ".join(f"{stage} {evidence.state(stage)}" for stage in ("build", "check", "time"))
-        message = f"evidence: {job.item} {job.target}: {states}\n\nItem: {job.item}\nTarget: {job.target}\n"
+        message = f"evidence: {job.item} {job.target}: {said or states}\n\nItem: {job.item}\nTarget: {job.target}\n"
         with self._turn:
             by = self.signature()
             self.branch.commit(changes, message, by.identity, sign=by.sign)
@@ -182,18 +184,29 @@ class Queue:
     def _trees(self, item: ItemId) -> tuple[str, str | None]:
         return self.snapshot.task_tree(item.task), self.snapshot.solution_tree(item) if item.submission else None
 
-    def _others(self, item: ItemId) -> dict[str, dict[str, bytes]]:
+    def _others(self, item: ItemId) -> dict[str, HandedIn]:
         """What others handed in for the task before this submission; one's own earlier work is no copy."""
-        mine = self._submission(item)
-        if mine is None:
+        submissions = self._submissions(item.task)
+        if item not in submissions:
             return {}
-        found = {}
-        for name in self.snapshot.submissions(item.task):
-            other = ItemId(item.task, name)
-            theirs = self._submission(other) if is_slug(name) else None
-            if theirs is not None and theirs.author != mine.author and theirs.created < mine.created:
-                found[str(other)] = self._files(f"{other.folder}/solution")
-        return found
+        mine, _ = submissions[item]
+        return {
+            str(other): HandedIn(tree, partial(self._files, f"{other.folder}/solution"))
+            for other, (theirs, tree) in submissions.items()
+            if theirs.author != mine.author and theirs.created < mine.created
+        }
+
+    def _submissions(self, task: str) -> dict[ItemId, tuple[Submission, str]]:
+        """The task's submissions that can be read, and their trees; read once for all that are compared to them."""
+        with self._turn:
+            if task not in self._handed_in:
+                found = self._handed_in[task] = {}
+                for item in (ItemId(task, name) for name in self.snapshot.submissions(task) if is_slug(name)):
+                    submission = self._submission(item)
+                    with contextlib.suppress(GitError):  # one without a solution; it is named where it is collected
+                        if submission is not None:
+                            found[item] = submission, self.snapshot.solution_tree(item)
+            return self._handed_in[task]
 
     def _submission(self, item: ItemId) -> Submission | None:
         path = f"{item.folder}/submission.yaml"

@@ -13,7 +13,7 @@ from kgrade.collection.queue import Logs, Queue
 from kgrade.harness.channel import Cancelled
 from kgrade.harness.collect import collect
 from kgrade.harness.progress import Step
-from kgrade.records.evidence import STAGES, Evidence
+from kgrade.records.evidence import STAGES, Evidence, Profiling
 
 
 def collect_job(
@@ -29,6 +29,19 @@ def collect_job(
     except Cancelled:
         return None
     return _joined(queue.standing(job), found, stages), logs
+
+
+def _with_added(standing: Profiling, found: Profiling) -> Profiling:
+    """`found`, with the profiles that people added to the evidence that stood there; they cannot be collected anew."""
+    added = [profile for profile in standing.profiles if profile.is_added]
+    if not added:
+        return found
+    ran = found.status not in ("not-run", "error")
+    facts = found.facts if ran else [*found.facts, f"no profile was collected: {found.reason}"]
+    status = found.status if ran else "passed"
+    reason = found.reason if ran else None
+    profiles = [*added, *found.profiles]
+    return msgspec.structs.replace(found, status=status, reason=reason, facts=facts, profiles=profiles)
 
 
 def run_jobs(wanted: Sequence[Job], one: Callable[[Job, int], bool], at_once: int, cancel: threading.Event) -> int:
@@ -51,6 +64,8 @@ def _joined(standing: Evidence | None, found: Evidence, stages: Collection[str])
     if standing is None:
         return found
     others = {name: getattr(standing.stages, name) for name in STAGES if name not in stages}
+    if "profile" in stages:
+        others["profile"] = _with_added(standing.stages.profile, found.stages.profile)
     versions = {**standing.environment.versions, **found.environment.versions}
     return msgspec.structs.replace(
         found,

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from datetime import datetime
 
 from kgrade.records.slugs import ItemId
@@ -32,13 +32,23 @@ class Hold:
 
 
 class Claiming:
-    """The claims of one evaluator at one desk. Every method may be called from any thread; they take turns."""
+    """The claims of one evaluator at one desk. Every method may be called from any thread; they take turns.
+
+    Without `named`, as in a blind queue, words about a claim do not tell whose it is.
+    """
 
     def __init__(
-        self, claims: Claims, evaluator: str, lease_s: float, *, steady: Callable[[], float] = time.monotonic
+        self,
+        claims: Claims,
+        evaluator: str,
+        lease_s: float,
+        *,
+        named: bool = True,
+        steady: Callable[[], float] = time.monotonic,
     ) -> None:
         self._claims = claims
         self._evaluator = evaluator
+        self._named = named
         self._renew_after_s = lease_s / RENEWALS_PER_LEASE
         self._steady = steady
         self._turn = threading.RLock()
@@ -107,13 +117,25 @@ class Claiming:
 
     def told(self, claim: Claim) -> str:
         """Whose a claim is and until when, in words."""
+        who = claim.evaluator if self._named or claim.evaluator == self._evaluator else "someone else"
         if claim.state == "done":
-            return f"done by {claim.evaluator}"
-        until = datetime.fromtimestamp(claim.until).astimezone()
-        clock = until.strftime("%H:%M" if until.date() == datetime.now().astimezone().date() else "%Y-%m-%d %H:%M")
+            return f"done by {who}"
+        clock = _clock(claim.until)
         ended = ", not seen since; it can be taken over" if self._claims.expiry(claim) == "confirm" else ""
         ahead = " by a clock that is ahead of this one" if self._claims.skewed(claim) else ""
-        return f"by {claim.evaluator} until {clock}{ahead}{ended}"
+        return f"by {who} until {clock}{ahead}{ended}"
+
+    def next_free(self, items: Collection[ItemId]) -> str:
+        """Which of `items`, all held by others, can be taken first and when, in a sentence; empty if none ends."""
+        with self._turn:
+            try:
+                held = [claim for claim in self._claims.holders() if claim.holds and claim.item in items]
+            except GitError:
+                return ""  # `others` has said so
+            if not held:
+                return ""
+            first = min(held, key=self._claims.frees)
+            return f"{first.item} is the next to be free, at {_clock(self._claims.frees(first))} unless it is worked on"
 
     def work(self, hold: Hold) -> None:
         """Someone works on the item: renew its claim when that is due, on another thread, so that no key waits."""
@@ -207,3 +229,9 @@ class Claiming:
                 self._claims.release(hold.claim)
         except GitError as why:  # it ends by itself with its lease
             hold.note = f"the claim on {hold.item} was not given back: {why}"
+
+
+def _clock(at: float) -> str:
+    """A moment in this machine's time of day, with the date where it is another one."""
+    when = datetime.fromtimestamp(at).astimezone()
+    return when.strftime("%H:%M" if when.date() == datetime.now().astimezone().date() else "%Y-%m-%d %H:%M")

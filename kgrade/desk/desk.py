@@ -26,15 +26,14 @@ from kgrade.records.grade import Grade
 from kgrade.records.slugs import ItemId
 from kgrade.repository import order
 from kgrade.repository.bundles import write_bundle
-from kgrade.repository.claims import Claims, LocalRefs, TakenError
+from kgrade.repository.claims import Claims, TakenError
 from kgrade.repository.commits import Identity
 from kgrade.repository.drafts import DraftError, Drafts, state_folder
 from kgrade.repository.history import newest_first, touched_last, touches
 from kgrade.repository.index_rows import GradeRow, ItemRow
 from kgrade.repository.opening import git_identity, open_queue, signature
 from kgrade.repository.order import EmptyQueue, Place
-from kgrade.repository.remote import Remote
-from kgrade.repository.remote_claims import RemoteRefs
+from kgrade.repository.remote_claims import claim_refs
 from kgrade.repository.runner import Git, GitError
 from kgrade.repository.sync import EVIDENCE, Standing
 from kgrade.repository.tree import Snapshot, TreeReader
@@ -65,8 +64,7 @@ class Desk:
         self._claiming = self._own_claims(identity)
         self._saving = Saving(self._sources, self._claiming, by, self.evaluator)
         # Who grades blind has not even fetched what the others think.
-        others = not self.settings.blind or self.evaluator in self.settings.leads
-        self._sending = Sending(self._sources.grades, by, self._sources.followed(others=others))
+        self._sending = Sending(self._sources.grades, by, self._sources.followed(others=self._sources.named))
         self._choosing = Choosing(self._sources, self._saving, self._sending, self._drafts, self.evaluator)
         self._seats = Seats(self._sources, self._claiming, self._sending, self._drafts, self.evaluator)
         self._turn = threading.RLock()
@@ -122,11 +120,15 @@ class Desk:
             while True:
                 skip = order.spread(self.evaluator, len(lost))
                 first = self._first(lost, skip) if after is None else None
-                found = first or order.next_item(self._places(lost), self._drafts.keys(), after, skip=skip)
+                places = [] if first else self._places(lost)
+                found = first or order.next_item(places, self._drafts.keys(), after, skip=skip)
                 if isinstance(found, EmptyQueue):
-                    more = [why for why in (self._sources.unread(), self._listing.plan().fault) if why]
-                    return msgspec.structs.replace(found, reasons=[*found.reasons, *more]) if more else found
+                    held = {place.row.id for place in places if place.state == "claimed"}
+                    told = (self._claiming.next_free(held), self._sources.unread(), self._listing.plan().fault)
+                    return msgspec.structs.replace(found, reasons=[*found.reasons, *(why for why in told if why)])
                 if self.read_only or self._drafts.holds(str(found)):
+                    if self._seats.end_saved_draft(found):
+                        continue
                     return found
                 try:
                     self._claiming.offer(found)
@@ -172,15 +174,19 @@ class Desk:
 
     # One item
 
-    def item(self, item: ItemId) -> Item:
-        """All there is to show of `item`; raise DeskError when there is no such item, BadRecord when it is broken."""
+    def item(self, item: ItemId, *, whole: bool = False) -> Item:
+        """All there is to show of `item`; raise DeskError when there is no such item, BadRecord when it is broken.
+
+        In a blind queue others' grades are part of it once mine is in; with `whole`, for its leads, before that too.
+        """
         snapshot = self.snapshot()
         try:
             if snapshot.entry(item.folder) is None:
                 sentence = f"there is no item {item} in this queue; kgrade list shows what there is"
                 raise DeskError("; ".join(filter(None, [sentence, self._sources.unread()])))
             grades_in = self._sources.grade_snapshots()
-            return load_item(snapshot, item, self.evaluator, blind=self.settings.blind, grades_in=grades_in)
+            blind = self.settings.blind and not (whole and self._sources.named)
+            return load_item(snapshot, item, self.evaluator, blind=blind, grades_in=grades_in)
         except GitError as why:
             raise DeskError(str(why)) from None
 
@@ -342,10 +348,9 @@ class Desk:
 
     def _own_claims(self, identity: Identity) -> Claiming:
         lease_s = self.settings.lease_minutes * 60
-        remote = self._sources.queue.remote
-        refs = LocalRefs(self.git) if remote is None else RemoteRefs(self.git, Remote(self.git, remote))
-        claims = Claims(self._reader, refs, self.evaluator, identity, slots=self._slots, lease_s=lease_s)
-        return Claiming(claims, self.evaluator, lease_s)
+        refs, graded = claim_refs(self.git, self._sources.queue.remote), self._sources.graders_of
+        claims = Claims(self._reader, refs, self.evaluator, identity, slots=self._slots, graded=graded, lease_s=lease_s)
+        return Claiming(claims, self.evaluator, lease_s, named=self._sources.named)
 
     def _slots(self, item: ItemId) -> int:
         return self._listing.plan().graders(item)

@@ -122,7 +122,7 @@ def load_item(
     about = msgspec.structs.replace(about, evidence={target: each.blob for target, each in evidence.items()})
     grades = _grades([snapshot, *grades_in], item, faults)
     previous = _previous_grade(snapshot, item, submission, evaluator, faults)
-    own_stands = any(entry.evaluator == evaluator for entry in grades)
+    shows_others = not blind or any(entry.evaluator == evaluator for entry in grades)
     missing = _missing(item, files, solution, faults)
     fresh = {target: each.evidence for target, each in evidence.items() if not each.stale}
     return Item(
@@ -137,11 +137,11 @@ def load_item(
         solution=solution,
         bases=dict(_bases(snapshot, item, task, submission, files, faults)),
         evidence=evidence,
-        grades=[entry for entry in grades if not blind or own_stands or entry.evaluator == evaluator],
+        grades=[entry for entry in grades if shows_others or entry.evaluator == evaluator],
         previous=previous,
         notes_before=find_again(previous.comments, _under_solution(solution), files) if previous else [],
         suggestions=suggested_gates(rubric, task, fresh, missing),
-        faults=faults,
+        faults=[fault for fault in faults if shows_others or "/grades/" not in fault.path],
         start=_start(snapshot, item) if submission is not None else None,
     )
 

@@ -136,7 +136,7 @@ class Listing:
     @property
     def _note_name(self) -> str:
         settings = self._sources.settings
-        asked = f"{settings.graders_per_item} {settings.double_grade_percent}"
+        asked = f"{settings.graders_per_item} {settings.double_grade_percent} {settings.retire_after}"
         return f"outlook {self._evaluator} {settings.order} {asked}"
 
     def _refs(self) -> tuple[dict[str, str], dict[str, str]]:
@@ -154,7 +154,7 @@ class Listing:
 
     def _plan_with(self, plan: Plan) -> None:
         self._plan = plan
-        self._standing = order.Standing(self._evaluator, plan)
+        self._standing = order.Standing(self._evaluator, plan, named=self._sources.named)
         self._named = []  # the order follows the plan
 
     def _put_in_order(self, named: list[ItemRow]) -> None:

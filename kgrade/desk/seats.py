@@ -10,6 +10,7 @@ from kgrade.desk.claiming import Claiming
 from kgrade.desk.item import Item
 from kgrade.desk.people import DeskError
 from kgrade.desk.sending import Sending
+from kgrade.desk.sheet import Edits, saved_as
 from kgrade.desk.sitting import ReadOnly, SitterPlace, Sitting, Start, now
 from kgrade.desk.sources import Sources
 from kgrade.records.slugs import ItemId
@@ -39,6 +40,7 @@ class Seats:
         holds it, as one with a draft is.
         """
         item = shown.id
+        self.end_saved_draft(item)
         base, sheet = self._sources.grade_of(item, self._evaluator)
         start = Start(opened=now(), about=shown.about, rubric=shown.rubric_ref, base=base, sheet=sheet)
         mine = mine or self._drafts.holds(str(item))
@@ -53,6 +55,27 @@ class Seats:
             raise DeskError(f"the draft of {item} is of another version of kgrade ({why}); move it away") from None
         self._opened[item] = sitting
         return sitting
+
+    def end_saved_draft(self, item: ItemId) -> bool:
+        """Drop a draft that is what my grade says and began before it; whether there was one.
+
+        It is left where the program was ended between the commit and the end of its draft.
+        """
+        events = self._drafts.events(str(item))
+        if not events or read_only(self._drafts, self._evaluator) is not None:
+            return False
+        base, saved = self._sources.grade_of(item, self._evaluator)
+        try:
+            begin = msgspec.convert(events[0]["begin"], Start)
+            edits = Edits(begin.sheet, lambda event: None)
+            edits.replay(events[1:])
+        except (msgspec.ValidationError, KeyError):
+            return False  # of another version, which is said where the item is opened
+        texts = sum(("begun" in event) - ("ended" in event) for event in events)
+        if base is None or base == begin.base or texts > 0 or not saved_as(edits.sheet, saved):
+            return False
+        self._drafts.journal(str(item)).drop()
+        return True
 
     def _place(self, item: ItemId, *, graded: bool, take_over: bool, mine: bool) -> SitterPlace | ReadOnly:
         """Whether `item` may be graded here: `graded` before by me, or `mine`, it always may."""

@@ -45,6 +45,25 @@ class Sheet(Part, frozen=True, kw_only=True):
         )
 
 
+def kept(scores: Mapping[str, Score]) -> dict[str, Score]:
+    """The scores that a record may hold: with a level, or not applicable with a reason."""
+    return {
+        name: score
+        for name, score in scores.items()
+        if score.score is not None or bool(score.na and score.comment.strip())
+    }
+
+
+def saved_as(sheet: Sheet, saved: Sheet) -> bool:
+    """Whether saving `sheet` led to `saved`, as it is read back from its grade."""
+    plain = msgspec.structs.replace(sheet, scores=kept(sheet.scores), comments={}, probes={})
+    notes = [list(sheet.comments.values()), list(sheet.probes.values())]
+    return plain == msgspec.structs.replace(saved, comments={}, probes={}) and notes == [
+        list(saved.comments.values()),
+        list(saved.probes.values()),
+    ]
+
+
 class Edit(Part, frozen=True, kw_only=True, omit_defaults=False):
     """One change: `before` and `after` are what stands in `field` under `key` ("" for a field of one value).
 

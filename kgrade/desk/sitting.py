@@ -11,7 +11,7 @@ import msgspec
 from kgrade.desk.claiming import Claiming, Hold
 from kgrade.desk.item import Item
 from kgrade.desk.people import DeskError, Incomplete
-from kgrade.desk.sheet import Edit, Edits, Field, Sheet, told
+from kgrade.desk.sheet import Edit, Edits, Field, Sheet, kept, told
 from kgrade.desk.suggestions import suggested_after
 from kgrade.records import scoring
 from kgrade.records.grade import About, Grade, Score, SheetRef, Times
@@ -214,10 +214,10 @@ class Sitting:
         result = self.result()
         if result.missing and not anyway:
             raise Incomplete(result.missing)
-        scores = {name: score for name, score in self.sheet.scores.items() if _stands(score)}
+        scores = kept(self.sheet.scores)
         if not scores and not self.sheet.verdict and not self.sheet.flagged:
             raise DeskError(f"{self.item.id} has no score and no verdict yet; there is nothing to save")
-        kept = scoring.score(self.item.rubric, scores, self.sheet.gates, self.sheet.verdict)
+        counted = scoring.score(self.item.rubric, scores, self.sheet.gates, self.sheet.verdict)
         return Grade(
             item=str(self.item.id),
             evaluator=evaluator,
@@ -230,8 +230,8 @@ class Sitting:
             probes=list(self.sheet.probes.values()),
             verdict=self.sheet.verdict,
             flagged=self.sheet.flagged,
-            points=kept.points,
-            total=kept.total,
+            points=counted.points,
+            total=counted.total,
             feedback=self.sheet.feedback,
             private_note=self.sheet.private_note,
             times=Times(opened=self.start.opened, active_s=round(self.active_s), saved=now()),
@@ -255,11 +255,6 @@ class Sitting:
 def now() -> str:
     """The time, RFC 3339, in UTC, to the second."""
     return datetime.now(UTC).replace(microsecond=0).isoformat().replace("+00:00", "Z")
-
-
-def _stands(score: Score) -> bool:
-    """Whether the record may hold it: a level, or not applicable with its reason."""
-    return score.score is not None or bool(score.na and score.comment.strip())
 
 
 def _differences(old: Sheet, new: Sheet) -> list[Edit]:

@@ -21,6 +21,8 @@ class Sources:
         self.queue = queue
         self.settings = settings
         self.grades = self._own_branch(evaluator)
+        self.named = not settings.blind or evaluator in settings.leads
+        """Whether this evaluator is told who else does what: in a blind queue only its leads are."""
 
     def snapshot(self) -> Snapshot:
         """The queue as it stands: the branch, and what waits in its outbox; NoQueueError before its first commit."""
@@ -59,6 +61,12 @@ class Sources:
         if snapshot is None or entry is None:
             return None, Sheet()
         return entry.oid, Sheet.of(codec.decode(Grade, snapshot.read(path), path))
+
+    def graders_of(self, item: ItemId) -> set[str]:
+        """Whose grade of `item` stands on any branch that is here."""
+        folder = f"{item.folder}/grades"
+        names = (entry.name for each in (self.snapshot(), *self.grade_snapshots()) for entry in each.list(folder))
+        return {name.removesuffix(".yaml") for name in names if name.endswith(".yaml")}
 
     def unread(self) -> str:
         """What of the person's own is not read here, in one sentence; empty without a remote or unpushed commits."""

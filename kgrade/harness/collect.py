@@ -33,6 +33,7 @@ from kgrade.records.evidence import (
     Evidence,
     Inputs,
     Integrity,
+    Profiling,
     Stage,
     Stages,
     StageStatus,
@@ -65,9 +66,10 @@ def collect(
         else:
             run.write_files()
             found = _submission(run, stages) if source.solution is not None else _review(run, stages)
-        for name in ("sanitize", "profile"):
-            if name in stages:
-                found = msgspec.structs.replace(found, **{name: Stage(status="not-run", reason=NOT_BUILT)})
+        if "sanitize" in stages:
+            found = msgspec.structs.replace(found, sanitize=Stage(status="not-run", reason=NOT_BUILT))
+        if "profile" in stages:
+            found = msgspec.structs.replace(found, profile=Profiling(status="not-run", reason=NOT_BUILT))
         around = environment(run.machine.wall, run.versions, interpreter=target == INTERPRETED)
         found = with_ceilings(found, around.hardware)
         evidence = Evidence(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any
@@ -29,13 +29,22 @@ class Workload(msgspec.Struct, frozen=True):
 
 
 @dataclass(frozen=True)
+class HandedIn:
+    """What another submission handed in: `tree` says which bytes, `read` gives them by path below its `solution/`."""
+
+    tree: str
+    read: Callable[[], Mapping[str, bytes]]
+
+
+@dataclass(frozen=True)
 class ItemSource:
     """The bytes of one item as a git snapshot holds them.
 
     `task_files` are the task's own files by path below its folder, `solution` those of the submission below
-    `solution/` (None: the task itself is the item). The tree ids say which bytes these are. `others` are the files of
-    the task's other submissions, by item id: what is handed in twice can be seen from them. `beside` are files of the
-    task that a submission imports, `calling` is how the worker calls it, `workloads` are a foreign task's own cases.
+    `solution/` (None: the task itself is the item). The tree ids say which bytes these are. `others` are the task's
+    submissions that were handed in before, by item id: what is handed in twice can be seen from them. `beside` are
+    files of the task that a submission imports, `calling` is how the worker calls it, `workloads` are a foreign task's
+    own cases.
     """
 
     item: str
@@ -44,7 +53,7 @@ class ItemSource:
     task_files: Mapping[str, bytes]
     solution_tree: str | None = None
     solution: Mapping[str, bytes] | None = None
-    others: Mapping[str, Mapping[str, bytes]] = field(default_factory=dict)
+    others: Mapping[str, HandedIn] = field(default_factory=dict)
     beside: Mapping[str, bytes] = field(default_factory=dict)
     calling: str = "function"
     workloads: Sequence[Workload] = ()

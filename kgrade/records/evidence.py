@@ -12,6 +12,7 @@ from typing import Literal
 
 from kgrade.records.base import Part, Record
 from kgrade.records.faults import Problem
+from kgrade.records.profile import Profile
 
 StageStatus = Literal["passed", "failed", "flagged", "not-run", "error"]
 CaseStatus = Literal["passed", "failed", "error", "not-run"]
@@ -444,12 +445,23 @@ class Integrity(Part, frozen=True, kw_only=True):
 
 
 class Stage(Part, frozen=True, kw_only=True):
-    """A stage of which only the state is known, such as sanitize and profile where nothing can run them."""
+    """A stage of which only the state is known, such as sanitize where nothing can run it."""
 
     status: StageStatus
     reason: str | None = None
     log: str | None = None
     facts: list[str] = []
+
+
+class Profiling(Part, frozen=True, kw_only=True):
+    """The profile stage: what profilers saw, run here (`method` says how) or added by a person."""
+
+    status: StageStatus
+    reason: str | None = None
+    method: str | None = None
+    log: str | None = None
+    facts: list[str] = []
+    profiles: list[Profile] = []
 
 
 NOT_COLLECTED = "not collected yet"
@@ -463,7 +475,7 @@ class Stages(Part, frozen=True, kw_only=True):
     time: Timing = Timing(status="not-run", reason=NOT_COLLECTED)
     integrity: Integrity = Integrity(status="not-run", reason=NOT_COLLECTED)
     sanitize: Stage = Stage(status="not-run", reason=NOT_COLLECTED)
-    profile: Stage = Stage(status="not-run", reason=NOT_COLLECTED)
+    profile: Profiling = Profiling(status="not-run", reason=NOT_COLLECTED)
 
 
 class Evidence(Record, frozen=True, kw_only=True, tag_field="schema", tag="kgrade/evidence@1"):

@@ -29,7 +29,7 @@ class Evaluator(Part, frozen=True, kw_only=True):
 
 
 class Settings(Record, frozen=True, kw_only=True):
-    """How this queue is worked."""
+    """How this queue is worked. With `retire_after`, an item that has so many grades is offered to nobody any more."""
 
     schema: Literal["kgrade/settings@1"] = "kgrade/settings@1"
 

@@ -5,11 +5,12 @@ So they are written as durably as git writes by itself, and nobody waits for a d
 
 from __future__ import annotations
 
+import contextlib
 import re
 import socket
 import time
 import uuid
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from typing import Literal, Protocol
 
 import msgspec
@@ -90,6 +91,9 @@ class RefMover(Protocol):
     def refresh(self) -> None:
         """Make sure of all of them."""
 
+    def drop(self, refs: Mapping[str, str]) -> int:
+        """Remove those refs that still stand at the given ids; how many are gone."""
+
 
 class LocalRefs:
     """Claim refs of this repository, for queues without a remote."""
@@ -107,6 +111,15 @@ class LocalRefs:
     def refresh(self) -> None:
         """Nothing to do here either."""
 
+    def drop(self, refs: Mapping[str, str]) -> int:
+        """Remove those refs that still stand at the given ids; how many are gone."""
+        gone = 0
+        for ref, oid in refs.items():
+            with contextlib.suppress(RefMovedError, RefBusyError):
+                move_ref(self._git, ref, None, oid, "kgrade: claim", durable=False)
+                gone += 1
+        return gone
+
     def move(self, ref: str, new: str, old: str | None) -> bool:
         """Compare-and-swap; False when another process was first or holds the ref's lock."""
         try:
@@ -119,7 +132,8 @@ class LocalRefs:
 class Claims:
     """The claims of one evaluator's process. A slot is moved by fast-forwards only, so its history can be audited.
 
-    `space` is where their refs lie: one for grading, others for other kinds of work on the same items.
+    `space` is where their refs lie: one for grading, others for other kinds of work on the same items. `graded` names
+    the evaluators whose grade of an item stands: their slots are taken though their claims may have been cleared away.
     """
 
     def __init__(
@@ -130,6 +144,7 @@ class Claims:
         identity: Identity,
         *,
         slots: Callable[[ItemId], int] = lambda item: 1,
+        graded: Callable[[ItemId], Collection[str]] = lambda item: (),
         lease_s: int = 7200,
         space: str = CLAIMS,
         wall: Callable[[], float] = time.time,
@@ -140,6 +155,7 @@ class Claims:
         self._evaluator = evaluator
         self._identity = identity
         self._slots = slots
+        self._graded = graded
         self._lease_s = lease_s
         self._space = space
         self._wall = wall
@@ -179,6 +195,15 @@ class Claims:
         if claim.until + GRACE_S < self._wall():
             return "confirm"
         return "live"
+
+    def frees(self, claim: Claim) -> float:
+        """From when on someone else may take a holding claim that does not move again, in seconds since 1970.
+
+        By this machine's clocks: a full lease after it was first seen as it stands, or once a person may confirm.
+        """
+        oid, since = self._first_seen.get(claim.ref, (claim.oid, self._steady()))
+        waited = self._steady() - since if oid == claim.oid else 0.0
+        return min(self._wall() + max(claim.lease_s - waited, 0.0), claim.until + GRACE_S)
 
     def skewed(self, claim: Claim) -> bool:
         """Whether the claim lies more than 2 minutes in this machine's future: one of the clocks is wrong."""
@@ -229,6 +254,10 @@ class Claims:
         if any(c.evaluator == self._evaluator and c.state == "done" for c in claims):
             raise TakenError(item, claims)
         by_slot = {claim.slot: claim for claim in claims}
+        if self._slots(item) > 1:
+            taken = {claim.evaluator for claim in claims if claim.state != "released"}
+            if len(taken.union(self._graded(item))) >= self._slots(item):
+                return None
         for slot in range(1, self._slots(item) + 1):
             before = by_slot.get(slot)
             if before is not None and before.state != "released":

@@ -74,12 +74,13 @@ def places(
 class Standing:
     """What each item's own records make of it for `evaluator`, worked out again only for rows that changed.
 
-    Drafts, claims and what was left for later come on top, by `overlaid`.
+    Drafts, claims and what was left for later come on top, by `overlaid`. Without `named` no other evaluator is.
     """
 
-    def __init__(self, evaluator: str, plan: Plan) -> None:
+    def __init__(self, evaluator: str, plan: Plan, *, named: bool = True) -> None:
         self._evaluator = evaluator
         self._plan = plan
+        self._named = named
         self._rows: Sequence[ItemRow] = ()
         self._faulty_tasks: set[str] = set()
         self._places: list[Place] = []
@@ -108,10 +109,17 @@ class Standing:
         if self._evaluator in by:
             return Place(row=row, state="graded")
         if len(by) >= self._plan.graders(row.id):
-            return Place(row=row, state="finished", why=f"graded by {', '.join(by)}")
+            return Place(row=row, state="finished", why=f"graded by {self._others(by)}")
         if why := self._plan.kept_from(row.id, self._evaluator):
-            return Place(row=row, state="retired" if why.startswith("retired") else "assigned", why=why)
+            if self._plan.is_retired(row.id):
+                return Place(row=row, state="retired", why=why)
+            return Place(row=row, state="assigned", why=why if self._named else "assigned to others")
         return Place(row=row, state="open")
+
+    def _others(self, by: Sequence[str]) -> str:
+        if self._named:
+            return ", ".join(by)
+        return "someone else" if len(by) == 1 else f"{len(by)} others"
 
 
 def overlaid(

@@ -24,9 +24,10 @@ class Plan:
         self.fault = fault
 
     def graders(self, item: ItemId) -> int:
-        """How many evaluators are to grade `item`."""
-        asked = self._at(item).graders
-        return asked if asked is not None else self._settings.graders_per_item + self.is_doubled(item)
+        """How many evaluators are to grade `item`: never more than the number after which this queue retires it."""
+        said, most = self._at(item).graders, self._settings.retire_after
+        asked = said if said is not None else self._settings.graders_per_item + self.is_doubled(item)
+        return asked if most is None else min(asked, most)
 
     def is_doubled(self, item: ItemId) -> bool:
         """Whether `item` is among the `double_grade_percent` that one evaluator more grades.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Literal
 
 import msgspec
@@ -91,6 +91,14 @@ class Remote:
         if answer.outcome == "unreachable":
             raise UnreachableError(answer.words)
         return answer
+
+    def delete_leased(self, refs: Mapping[str, str], cancel: threading.Event | None = None) -> None:
+        """Delete those of `refs` that still stand at the given ids, each by itself; ask for `tips` to see which."""
+        leases = [f"--force-with-lease={ref}:{oid}" for ref, oid in refs.items()]
+        command = ["push", "--porcelain", "--no-verify", *leases, self.name, *(f":{ref}" for ref in refs)]
+        answer = _answer(self.name, self._ask(command, PUSH_TIMEOUT_S, cancel))
+        if answer.outcome == "unreachable":
+            raise UnreachableError(answer.words)
 
     def push(self, oid: str, ref: str, cancel: threading.Event | None = None) -> Answer:
         """Push one commit to one branch, never by force. The person's own pre-push hook runs."""

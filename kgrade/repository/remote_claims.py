@@ -8,9 +8,10 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Collection, Mapping
+from functools import partial
 from typing import TypeVar
 
-from kgrade.repository.claims import CLAIMS
+from kgrade.repository.claims import CLAIMS, LocalRefs, RefMover
 from kgrade.repository.refs import RefMove, move_refs, read_refs
 from kgrade.repository.remote import Remote, UnreachableError
 from kgrade.repository.runner import Git, GitError
@@ -18,6 +19,7 @@ from kgrade.repository.runner import Git, GitError
 QUIET_S = 60.0  # after the remote could not be reached, for which nobody waits for it again
 FRESH_S = 30.0  # for which the copy of all claims counts as new
 TRIES = 3
+AT_ONCE = 200  # refs that one push removes
 T = TypeVar("T")
 
 
@@ -70,6 +72,16 @@ class RemoteRefs:
                 f"{self._remote.name} keeps {ref} locked; ask a lead to look for {ref}.lock in that repository"
             )
 
+    def drop(self, refs: Mapping[str, str]) -> int:
+        """Remove those refs at the remote that still stand at the given ids; how many are gone."""
+        with self._turn:
+            some = list(refs.items())
+            for start in range(0, len(some), AT_ONCE):
+                part = dict(some[start : start + AT_ONCE])
+                self._reach(partial(self._remote.delete_leased, part))
+            self.refresh()
+            return len(refs.keys() - self._copy(self._space).keys())
+
     def look(self, folder: str) -> None:
         """Bring the copy of what lies right below `folder` up to date."""
         with self._turn:
@@ -107,3 +119,8 @@ class RemoteRefs:
         except UnreachableError as error:
             self._quiet_until, self._trouble = self._steady() + QUIET_S, str(error)
             raise
+
+
+def claim_refs(git: Git, remote: str | None) -> RefMover:
+    """Where the claims of a queue lie: at its remote, or in this repository where it has none."""
+    return LocalRefs(git) if remote is None else RemoteRefs(git, Remote(git, remote))

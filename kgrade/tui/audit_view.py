@@ -103,7 +103,7 @@ def evaluators_listing(standings: Sequence[Standing], pairs: Sequence[OfPair]) -
     ]
     entries = []
     for s in standings:
-        apart = [levels(value) for value in (s.severity, s.recent, s.to_gold)]
+        apart = [levels(s.severity), levels(s.recent), f"{levels(s.to_gold)}{f' of {s.golden}' if s.golden else ''}"]
         entries.append(Entry([s.evaluator, str(s.grades), str(s.shared), *apart, _leaning(s.severity)]))
     page.add(table(columns, entries), [Subject("evaluator", s.evaluator) for s in standings])
     met = [of for of in pairs if of.items]

@@ -5,10 +5,12 @@ from __future__ import annotations
 import shutil
 from collections.abc import Callable
 from pathlib import Path
+from typing import Literal
 
 import pytest
 
 from kgrade.records import codec
+from kgrade.records.comparison import Compared, Comparison
 from kgrade.records.grade import SheetRef
 from kgrade.records.slugs import ItemId
 from tests.audit.sealed import HOUR, Queue, everyone, make_keys, sealed_queue
@@ -16,6 +18,9 @@ from tests.conftest import Repo
 
 ADA, BOB, MAIN, SEALS = "refs/heads/grades/ada", "refs/heads/grades/bob", "refs/heads/main", "refs/heads/seals"
 ADAS = "queue/softmax/submissions/s01/grades/ada.yaml"
+ADJUDICATION = "queue/softmax/submissions/s01/adjudication.yaml"
+COMPARISON = "queue/softmax/comparisons/ada/s01--s02.yaml"
+RETIRED = "schema: kgrade/assignments@1\nitems:\n  softmax/s01: {retired: Superseded.}\n"
 
 if shutil.which("ssh-keygen") is None:
     pytest.skip("ssh-keygen is not here", allow_module_level=True)
@@ -39,6 +44,21 @@ def original(tmp_path_factory: pytest.TempPathFactory) -> Queue:
 @pytest.fixture
 def queue(original: Queue, tmp_path: Path) -> Queue:
     return original.copied(tmp_path / "queue")
+
+
+def comparison(preferred: Literal["first", "second"]) -> bytes:
+    return codec.encode_yaml(
+        Comparison(
+            task="softmax",
+            evaluator="ada",
+            task_tree="1" * 40,
+            first=Compared(submission="s01", solution_tree="2" * 40),
+            second=Compared(submission="s02", solution_tree="3" * 40),
+            preferred=preferred,
+            reason="Fewer passes over memory.",
+            compared="2026-01-02T10:00:00Z",
+        )
+    )
 
 
 # Tampering: each function does one thing that an honest history does not hold
@@ -165,7 +185,36 @@ def grade_moved_to_another_item(q: Queue) -> None:
 
 
 def adjudicated_by_an_evaluator(q: Queue) -> None:
-    q.commit(MAIN, {"queue/softmax/submissions/s01/adjudication.yaml": "schema: kgrade/adjudication@1\n"}, "eve")
+    q.commit(MAIN, {ADJUDICATION: "schema: kgrade/adjudication@1\n"}, "eve")
+
+
+def assigned_by_an_evaluator(q: Queue) -> None:
+    q.commit(MAIN, {"assignments.yaml": RETIRED}, "eve")
+
+
+def assigned_unsigned_in_the_leads_name(q: Queue) -> None:
+    q.commit(MAIN, {"assignments.yaml": RETIRED}, "eve", key=None, email="lea@example.org")
+
+
+def adjudication_altered_unsigned_in_the_leads_name(q: Queue) -> None:
+    q.commit(MAIN, {ADJUDICATION: "schema: kgrade/adjudication@1\n"}, "lea")
+    q.commit(MAIN, {ADJUDICATION: "schema: kgrade/adjudication@1\n\n"}, "eve", key=None, email="lea@example.org")
+
+
+def decided_after_leading_ended(q: Queue) -> None:
+    q.commit(MAIN, {"kgrade.yaml": q.settings(everyone(), ["lea", "bob"])}, "lea")
+    q.commit(MAIN, {"kgrade.yaml": q.settings(everyone(), ["lea"])}, "lea")
+    q.commit(MAIN, {"assignments.yaml": RETIRED}, "bob")
+
+
+def comparison_edited_by_another(q: Queue) -> None:
+    q.commit(MAIN, {COMPARISON: comparison("first")}, "ada")
+    q.commit(MAIN, {COMPARISON: comparison("second")}, "eve")
+
+
+def comparison_removed_by_another(q: Queue) -> None:
+    q.commit(MAIN, {COMPARISON: comparison("first")}, "ada")
+    q.commit(MAIN, {COMPARISON: None}, "eve", key=None)
 
 
 def broken_grade(q: Queue) -> None:
@@ -198,6 +247,12 @@ TAMPERING: list[tuple[Callable[[Queue], None], set[str]]] = [
     (seals_begun_anew, {"seal", "rolled-back"}),
     (grade_moved_to_another_item, {"misplaced"}),
     (adjudicated_by_an_evaluator, {"not-a-lead"}),
+    (assigned_by_an_evaluator, {"not-a-lead"}),
+    (assigned_unsigned_in_the_leads_name, {"unsigned"}),
+    (adjudication_altered_unsigned_in_the_leads_name, {"unsigned"}),
+    (decided_after_leading_ended, {"not-a-lead"}),
+    (comparison_edited_by_another, {"edited-by-another"}),
+    (comparison_removed_by_another, {"removed", "unsigned"}),
     (broken_grade, {"unreadable"}),
 ]
 
@@ -293,9 +348,19 @@ def lead_changed(q: Queue) -> None:
     q.seal("bob")
 
 
+def decided_and_compared(q: Queue) -> None:
+    q.commit(MAIN, {"kgrade.yaml": q.settings(everyone(), ["lea", "bob"])}, "lea")
+    q.commit(MAIN, {"assignments.yaml": RETIRED}, "bob")
+    q.commit(MAIN, {ADJUDICATION: "schema: kgrade/adjudication@1\n"}, "lea")
+    q.commit(MAIN, {COMPARISON: comparison("first")}, "ada")
+    q.commit(MAIN, {COMPARISON: comparison("second")}, "ada")
+    q.commit(MAIN, {"kgrade.yaml": q.settings(everyone(), ["lea"])}, "lea")
+    q.seal()
+
+
 HONEST = [
     nothing, more_grades, amended, taken_back, first_grade_taken_back, merged, key_rotated, person_renamed, sent_late,
-    remade_on_a_new_tip, task_and_sheet_moved_on, lead_changed,
+    remade_on_a_new_tip, task_and_sheet_moved_on, lead_changed, decided_and_compared,
 ]  # fmt: skip
 
 

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import ast
+import os
 import time
 from collections.abc import Callable
 
 import msgspec
 import pytest
 
-from kgrade.harness.integrity import analyse
+from kgrade.harness.integrity import analyse, findings_of_each
 from kgrade.records.task import Task
 from tests.benchmarks.measuring import Measured, compared, interleaved, judged
 
@@ -89,3 +90,23 @@ def test_the_cost_grows_with_the_length(keep: Callable[[Measured], None]) -> Non
     per_line = [ratio / times for ratio in pairs.ratios]
     # In proportion it is 1; with the square it would be 4.
     keep(judged("a line among 2,000 over a line among 500", per_line, 2.0, unit="times"))
+
+
+def in_processes(given: list[dict[str, bytes]], workers: int) -> float:
+    """Seconds in which `workers` processes read the submissions."""
+    task = msgspec.convert(TASK, Task)
+    start = time.perf_counter()
+    found = list(findings_of_each(given, task, REFERENCE, workers=workers))
+    assert len(found) == len(given)
+    return time.perf_counter() - start
+
+
+@pytest.mark.parametrize("submissions", [12, pytest.param(1000, marks=pytest.mark.long)])
+def test_a_queue_is_read_by_several_processes_at_once(submissions: int, keep: Callable[[Measured], None]) -> None:
+    workers = len(os.sched_getaffinity(0))
+    if workers < 2:
+        pytest.skip("one processor: nothing can be read at once")
+    given = [{"solution/kernel.py": source(60) + b"\nlast = %d\n" % number} for number in range(submissions)]
+    pairs = interleaved(lambda: in_processes(given, workers), lambda: in_processes(given, 1))
+    # On two quiet processors it is little more than 0.5; what else runs takes most from the one that works with both.
+    keep(compared(f"{submissions} submissions by {workers} processes over one", pairs, 0.9))

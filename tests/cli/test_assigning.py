@@ -94,6 +94,15 @@ def test_an_item_asked_for_once_more_goes_to_who_has_not_graded_it(lea: Repo) ->
     assert state(lea, "lea")[0] == "finished"
 
 
+def test_no_more_is_asked_for_than_retires_an_item(lea: Repo, capsys: pytest.CaptureFixture[str]) -> None:
+    settings = lea.show("kgrade.yaml")
+    lea.commit({"kgrade.yaml": f"{settings}\nretire_after: 1\ndouble_grade_percent: 100\n"})
+    grade(lea, "ada")
+    assert state(lea, "bob")[0] == "finished"
+    assert run(["requeue", "softmax/s01", "--queue", str(lea.path)]) == 2
+    assert "softmax/s01 has 1 grades, and kgrade.yaml retires items after 1" in capsys.readouterr().err
+
+
 def test_asking_once_more_frees_a_claim_that_ended_and_no_live_one(lea: Repo, monkeypatch: pytest.MonkeyPatch) -> None:
     desk = Desk.open(lea.path, evaluator="ada")
     assert desk.sit(S01).read_only is None

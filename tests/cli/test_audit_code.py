@@ -42,6 +42,21 @@ def test_hostile_text_does_not_reach_the_terminal(tmp_path: Path, capsys: pytest
     assert "\x1b" not in capsys.readouterr().out
 
 
+def test_each_file_may_be_a_submission_of_its_own(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["audit-code", "--each", str(HONEST.parent), str(CHEAT), "--task", str(TASK)]) == 1
+    said = capsys.readouterr().out.splitlines()
+    assert f"{HONEST.parent.as_posix()}: clean" in said
+    assert f"{CHEAT.as_posix()}: tell" in said
+    assert said[-1] == "1 clean, 1 tell"
+    assert run(["audit-code", "--each", "--json", str(HONEST), str(CHEAT), "--task", str(TASK)]) == 1
+    told = json.loads(capsys.readouterr().out)
+    assert told["overall"] == "tell"
+    assert [(each["submission"], each["overall"]) for each in told["submissions"]] == [
+        (HONEST.as_posix(), "clean"),
+        (CHEAT.as_posix(), "tell"),
+    ]
+
+
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [([str(CHEAT), "--task", "nowhere"], "holds no task.yaml"), (["no-such-file.py"], "No such file"), ([], "Missing")],

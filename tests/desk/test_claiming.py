@@ -8,6 +8,7 @@ import subprocess
 import sys
 import threading
 import time
+from datetime import datetime
 
 import pytest
 
@@ -40,9 +41,9 @@ class Clock:
         self.wall, self.steady = time.time(), 0.0
 
 
-def claiming_of(repo, evaluator, clock, lease_s=600):
+def claims_of(repo, evaluator, clock, lease_s=600):
     reader = TreeReader(Git.open(repo.path))
-    claims = Claims(
+    return Claims(
         reader,
         LocalRefs(reader.git),
         evaluator,
@@ -51,6 +52,10 @@ def claiming_of(repo, evaluator, clock, lease_s=600):
         wall=lambda: clock.wall,
         steady=lambda: clock.steady,
     )
+
+
+def claiming_of(repo, evaluator, clock, lease_s=600):
+    claims = claims_of(repo, evaluator, clock, lease_s)
     return Claiming(claims, evaluator, lease_s, steady=lambda: clock.steady)
 
 
@@ -136,6 +141,38 @@ def test_a_queue_that_others_hold_is_empty_and_says_so(ada, open_desk):
     empty = open_desk(ada, evaluator="bob").next()
     assert isinstance(empty, EmptyQueue)
     assert sum("is held: by ada until" in reason for reason in empty.reasons) == len(sittings) == 5
+
+
+def test_an_empty_queue_names_the_item_that_is_free_next_and_when(ada, open_desk):
+    clock = Clock()
+    short, long = claiming_of(ada, "eve", clock, lease_s=600), claiming_of(ada, "zoe", clock, lease_s=7200)
+    long.take(REVIEW)
+    short.take(S01)
+    bob = claiming_of(ada, "bob", clock)
+    assert bob.others().keys() == {REVIEW, S01}
+    clock.steady += 200
+    clock.wall += 200
+    free = datetime.fromtimestamp(clock.wall + 400).astimezone().strftime("%H:%M")
+    words = bob.next_free({REVIEW, S01})
+    assert words.startswith("softmax/s01 is the next to be free, at ")
+    assert f"{free} unless it is worked on" in words
+    assert bob.next_free(set()) == ""
+    desk = open_desk(ada)
+    sittings = [desk.sit(place.row.id) for place in desk.rows()]
+    empty = open_desk(ada, evaluator="bob").next()
+    assert any("is the next to be free, at " in reason for reason in empty.reasons)
+    assert sittings
+
+
+def test_whose_lease_ended_unseen_frees_once_a_person_may_say_so(ada):
+    clock = Clock()
+    claiming_of(ada, "eve", clock, lease_s=600).take(S01)
+    clock.wall += 900
+    claims = claims_of(ada, "bob", clock)
+    (claim,) = claims.holders(S01)
+    assert claims.frees(claim) == claim.at + 600 + 900
+    clock.steady += 600
+    assert claims.frees(claim) == clock.wall
 
 
 def test_a_claim_that_was_lost_is_a_note_and_the_save_goes_on(ada, open_desk):

@@ -123,6 +123,33 @@ def test_a_draft_survives_kill_and_a_torn_last_line(ada, open_desk):
     assert set(desk.sit(S01).sheet.scores) == {"numerics", "quality", "scoping"}
 
 
+def test_a_draft_that_outlived_its_commit_is_no_draft(ada, open_desk, monkeypatch):
+    desk = Desk.open(ada.path)
+    item = desk.next()
+    sitting = desk.sit(item)
+    fill(sitting)
+    with monkeypatch.context() as ended:
+        ended.setattr(type(sitting), "settle", lambda self: None)  # the program ends before
+        desk.save(sitting)
+    desk.close()
+    desk = open_desk(ada)
+    assert desk.next() != item
+    sitting = desk.sit(item)
+    assert (sitting.status, sitting.is_draft) == ("Committed", False)
+    sitting.edit("verdict", "", "reject")
+    desk.save(sitting)
+
+
+def test_a_draft_that_went_on_after_the_commit_stays(ada, open_desk):
+    desk = Desk.open(ada.path)
+    item = ItemId.parse(grade_next(desk))
+    desk.sit(item).edit("verdict", "", "reject")
+    desk.close()
+    desk = open_desk(ada)
+    assert desk.next() == item
+    assert desk.sit(item).is_draft
+
+
 def test_a_second_window_reads_only_and_says_why(ada, open_desk):
     first = open_desk(ada)
     sitting = first.sit(S01)

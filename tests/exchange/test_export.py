@@ -112,7 +112,7 @@ def test_blind_queues_name_no_author_and_unreadable_grades_are_told(
     queue: Queue, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     copy = queue.copied(tmp_path / "queue")
-    settings = "schema: kgrade/settings@1\nblind: true\ngrades_ref: refs/heads/grades/{evaluator}\n"
+    settings = "schema: kgrade/settings@1\nblind: true\nleads: [ada]\ngrades_ref: refs/heads/grades/{evaluator}\n"
     copy.commit("refs/heads/main", {"kgrade.yaml": settings}, "ada", key=None)
     copy.commit("refs/heads/grades/eve", {"queue/scan/submissions/s01/grades/eve.yaml": "x\n"}, "eve", key=None)
     assert run(["export", "grades", "--queue", str(copy.repo.path)]) == 0

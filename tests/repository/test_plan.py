@@ -40,6 +40,13 @@ def test_a_lead_says_how_often_an_item_is_graded() -> None:
     assert [found.graders(ItemId.parse(name)) for name in ("a/s01", "a/s02")] == [5, 3]
 
 
+def test_an_item_with_as_many_grades_as_retire_it_is_asked_for_no_more() -> None:
+    said = Assignments(items={"softmax/s01": Assignment(graders=9)})
+    plan = Plan(Settings(graders_per_item=2, double_grade_percent=100, retire_after=2), said)
+    assert plan.graders(ItemId("softmax", "s01")) == plan.graders(ItemId("softmax", "s02")) == 2
+    assert Plan(Settings(graders_per_item=2, double_grade_percent=100, retire_after=7)).graders(ItemId("scan")) == 3
+
+
 def test_priority_goes_before_age() -> None:
     first = plan(new__s01=Assignment(priority=5), old=Assignment(priority=-1))
     assert names(in_order(ROWS, order="fifo", evaluator="ada", plan=first)) == [

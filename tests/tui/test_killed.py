@@ -88,6 +88,7 @@ class Life:
     start: Seen
     typed: list[Step]
     shown: Seen
+    text: str
 
     @property
     def sheets(self) -> list[Sheet]:
@@ -132,7 +133,7 @@ class Queue:
                 terminal.settle(0.5, limit=dice.random())
             terminal.kill()
             terminal.settle(0.0)
-            return Life(start, typed, Seen.on(terminal) or shown)
+            return Life(start, typed, Seen.on(terminal) or shown, terminal.text)
 
     def script(self, sheet: Sheet) -> list[Step]:
         """A run of edits from `sheet` on; some are undone, and now and then the item is saved and looked at again."""
@@ -165,7 +166,9 @@ class Queue:
         if shown.item != item or shown.status in ("Committed", "Pushed") or found.item != item:
             assert life.may_have_saved, f"{item} was left for {found.item} without a save"
             self.saved[item] = sheets[-1]
-            assert (found.item, shown.sheet if shown.item == item else sheets[-1]) != (item, sheets[-1])
+            assert (found.item, shown.sheet if shown.item == item else sheets[-1]) != (item, sheets[-1]), (
+                f"{item} was saved and is {found.status} again; when it was killed the screen said:\n{life.text}"
+            )
             self.assert_saved_grades()
             if shown.status == "Pushed":
                 self.assert_grade(self.hub, ["main"], shown.item)

@@ -17,7 +17,6 @@ from kgrade.records.evidence import Finding
 from kgrade.records.task import Task
 
 Word = Literal["clean", "notes", "suspect", "tell"]
-_LEAST_ALIKE = 24
 _NATIVE_CALLS = ("ctypes.CDLL().", "ctypes.PyDLL().", "ctypes.cdll.", "torch.ops.")
 _NEWLINE = re.compile(r"\r\n|\r|\n")
 
@@ -26,18 +25,18 @@ def analyse(
     files: Mapping[str, bytes],
     task: Task | None = None,
     reference: Mapping[str, bytes] | None = None,
-    others: Mapping[str, Mapping[str, bytes]] | None = None,
+    alike: Mapping[str, float] | None = None,
 ) -> list[Finding]:
     """Return the findings on `files`, by path, gravest first; paths stand in findings as they are given.
 
     `reference` holds the task's own files by path relative to the task's folder: the reference, and what it handed out
-    under `start/`. `others` are the files of other submissions by item id. Nothing is run. The cost grows with the
-    length of the files, up to a bound beyond which a finding says what could not be followed.
+    under `start/`. `alike` says, by item id, what share of the files stands in another submission. Nothing is run. The
+    cost grows with the length of the files, up to a bound beyond which a finding says what could not be followed.
     """
     given = dict(reference or {})
     asked = of_task(task, given)
     model = read(files, asked)
-    _compare(model, files, given, others or {}, asked)
+    _compare(model, files, given, alike or {})
     return _findings(View(model, asked), files)
 
 
@@ -101,28 +100,15 @@ def _line_of(model: Model, path: str, text: str, otherwise: int) -> int:
 
 
 def _compare(
-    model: Model,
-    files: Mapping[str, bytes],
-    reference: Mapping[str, bytes],
-    others: Mapping[str, Mapping[str, bytes]],
-    asked: Asked,
+    model: Model, files: Mapping[str, bytes], reference: Mapping[str, bytes], alike: Mapping[str, float]
 ) -> None:
-    """Note what the submission shares with the reference and with other submissions, the task's own code left out."""
+    """Note what the submission shares with the reference and with other submissions."""
     readable = {path: data for path, data in files.items() if path.endswith((".py", *cuda.SUFFIXES))}
     if not readable:
         return
-    mine = similarity.of_files(readable)
-    first = min(readable)
-    alike = similarity.contained(
-        mine, similarity.of_files({p: d for p, d in reference.items() if not p.startswith("start/")})
-    )
-    model.facts.append(Fact("alike", "reference", first, 1, detail=f"{alike:.3f}"))
-    own = mine - similarity.of_files(reference)
-    if len(own) < _LEAST_ALIKE:
-        return
-    for item, theirs in sorted(others.items()):
-        share = similarity.contained(own, similarity.of_files(theirs))
-        model.facts.append(Fact("alike", item, first, 1, detail=f"{share:.3f}"))
+    answer = similarity.of_files({path: data for path, data in reference.items() if not path.startswith("start/")})
+    shared = {"reference": similarity.contained(similarity.of_files(readable), answer), **alike}
+    model.facts += [Fact("alike", name, min(readable), 1, detail=f"{share:.3f}") for name, share in shared.items()]
 
 
 def _findings(view: View, files: Mapping[str, bytes]) -> list[Finding]:

@@ -5,18 +5,23 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from kgrade.harness.integrity import python, vocabulary
+from kgrade.harness.integrity import constancy, python, vocabulary
 from kgrade.harness.integrity.model import Model
 from kgrade.records.task import Task
 
 KERNEL_LANGUAGES = ("triton", "pallas", "nki", "cuda", "hip")
+# A product of n terms of size 1 that are rounded to 10 bits of mantissa is off by about 2**-11 sqrt(n).
+_TF32_UNIT = 2.0**-11
 _PLAIN = {"add", "sub", "mul", "div", "to", "float", "pow", "floor_divide", "remainder", "bitwise_and", "shift", "abs",
           "neg", "where", "cat", "stack", "clamp", "sum", "mean", "max", "min", "sqrt", "rsqrt", "exp"}  # fmt: skip
 
 
 @dataclass(frozen=True)
 class Asked:
-    """The task, in the terms of rules. Without a task everything is empty, and rules accuse less."""
+    """The task, in the terms of rules. Without a task everything is empty, and rules accuse less.
+
+    `constant` says why its output is the same whatever the inputs hold, where it is.
+    """
 
     language: str = ""
     forbidden: frozenset[str] = frozenset()
@@ -27,8 +32,9 @@ class Asked:
     sizes: frozenset[int] = frozenset()
     inplace: frozenset[str] = frozenset()
     integers: frozenset[str] = frozenset()
-    strict_float32: bool = False
+    allows_tf32: bool = False
     operations: int = 0
+    constant: str = ""
     call: python.Ask = field(default_factory=python.Ask)
 
     @property
@@ -61,7 +67,9 @@ def of_task(task: Task | None, reference: Mapping[str, bytes]) -> Asked:
     floats = {name for name in case_dtypes if "float" in name}
     operands = {name for spec in inputs.values() for name in ([spec.dtype] if spec.dtype != "$dtype" else case_dtypes)}
     families, names, operations = _work(task, reference)
+    file, _, name = task.reference.partition(":")
     tolerance = task.tolerance.get("float32")
+    sizes = [each for case in task.check_cases() for each in case.symbols.values() if isinstance(each, int)]
     return Asked(
         language=task.language,
         forbidden=frozenset(task.forbidden),
@@ -80,7 +88,8 @@ def of_task(task: Task | None, reference: Mapping[str, bytes]) -> Asked:
             name for name, spec in inputs.items() if spec.dtype != "$dtype" and "float" not in spec.dtype
         ),
         operations=operations,
-        strict_float32=tolerance is not None and tolerance.rtol < 1e-4,
+        constant=constancy.constant_output(reference.get(file, b""), name),
+        allows_tf32=tolerance is not None and tolerance.atol >= _TF32_UNIT * max(sizes, default=1) ** 0.5,
         call=python.Ask(
             entry=task.entry,
             tensors=tuple(name for name, spec in inputs.items() if not spec.scalar),

@@ -268,7 +268,8 @@ def member(walk: Walk, frame: Frame, name: str, attr: str, seen: int = 0) -> Val
 
 def _bindable(walk: Walk, name: str, owner: str) -> bool:
     function = walk.functions.get(name[4:])
-    return function is not None and not function.static and function.jit is None and owner.startswith("obj:")
+    called = owner.startswith("obj:") or (function is not None and function.of_class)
+    return function is not None and not function.static and function.jit is None and called
 
 
 def anywhere(walk: Walk, owner: Value) -> str:

@@ -128,12 +128,21 @@ def _own(walk: Walk, frame: Frame, node: ast.AST, key: str, arguments: Arguments
         return Value(value.names | {"counter"}, value.tags)
     if function.kept and not frame.setup:
         tensors = [each for each in arguments.all() if each.tensor]
-        if tensors and value.tensor:
+        objects = [name for each in arguments.all() for name in each.names if _equal_by_its_own_word(walk, name)]
+        if (tensors or objects) and value.tensor:
             token = f"stored:{key}:lru_cache"
-            walk.keys[token] = frozenset({"pointer"})
+            walk.keys[token] = frozenset({"pointer" if tensors else "shape"})
             walk.live_stores.add(token)
             return Value(value.names, value.tags | {token})
     return value
+
+
+def _equal_by_its_own_word(walk: Walk, name: str) -> bool:
+    """Whether `name` is an object that holds tensors, of a class that says itself when two are equal."""
+    found = walk.classes.get(name.partition(":")[2]) if name.startswith("obj:") else None
+    if found is None or not {"__eq__", "__hash__"} & found.scope.variables.keys():
+        return False
+    return any(key == found.key and value.tensor for (key, _), value in walk.attributes.items())
 
 
 def _generates(function: Function) -> bool:
@@ -283,6 +292,8 @@ def launch(walk: Walk, frame: Frame, node: ast.AST, key: str, arguments: Argumen
     if key not in walk.functions:
         return fill(walk, frame, node, arguments, returns=returns)
     walk.kernel(walk.functions[key])
+    whole = [tag for value in arguments.all() if "sample" not in value.tags for tag in value.identity]
+    walk.note(frame, "sampled", "whole", node, frozenset(whole), "whole")
     _constants(walk, walk.functions[key], arguments)
     before = set(frame.written)
     stored = kernels.stored(walk.functions[key], arguments)
@@ -386,6 +397,7 @@ def decorate(walk: Walk, frame: Frame, node: ast.expr, value: Value, function: F
     texts = decorator.names | {"@" + each for each in decorator.tags if each.startswith("made:")}
     if texts & {"builtins.staticmethod", "builtins.classmethod"}:
         function.static = "builtins.staticmethod" in texts
+        function.of_class = "builtins.classmethod" in texts
         return value
     if texts & {"builtins.property", "functools.cached_property"} or "setter" in expressions.dotted_text(node):
         return value

@@ -106,9 +106,22 @@ def short(function: ast.AST) -> Iterator[tuple[ast.AST, str]]:
             bounds = [keyword.value for keyword in node.keywords if keyword.arg == "mask"]
         if isinstance(node, ast.For) and bounds and _skips(node, values):
             yield node, ast.unparse(node.iter)
+        if isinstance(node, ast.For) and len(bounds) == 2 and (late := _starts_late(bounds[0], values)):
+            yield node, late
         parts = [ast.unparse(each) for each in reached(bounds, values, addresses=False) if _is_fraction(each)]
         parts = [part for part in parts if part not in offsets]
         yield from ((node, part) for part in parts[:1] if fractions[part] == 1)
+
+
+def _starts_late(start: ast.expr, values: Values) -> str:
+    """`max(row - 64, 0)`, where a loop begins a fixed number of elements before where it stands; else ''."""
+    for node in reached([start], values, addresses=False):
+        if isinstance(node, ast.Call) and dotted_text(node.func).rpartition(".")[2] in ("max", "maximum"):
+            for each in reached(node.args, values, addresses=False):
+                back = each.right if isinstance(each, ast.BinOp) and isinstance(each.op, ast.Sub) else None
+                if isinstance(back, ast.Constant) and type(back.value) is int and back.value >= _LEAST:
+                    return ast.unparse(node)
+    return ""
 
 
 def _skips(loop: ast.For, values: Values) -> bool:
@@ -190,6 +203,62 @@ def windows(function: ast.AST) -> Iterator[tuple[ast.AST, str]]:
             fixed = [width for width in mine if width.isdigit() and int(width) >= _LEAST]
             if fixed and not covered & mine:
                 yield node, fixed[0]
+
+
+def first_blocks(function: ast.AST) -> Iterator[tuple[ast.AST, str]]:
+    """Loads of the first block of a row outside a loop, reduced, where a loop goes over all blocks and reduces none."""
+    values = assigned(function)
+    loops = [node for node in ast.walk(function) if isinstance(node, ast.For) and isinstance(node.iter, ast.Call)]
+    steps = {
+        ast.unparse(loop.iter.args[2]): loop
+        for loop in loops
+        if isinstance(loop.iter, ast.Call) and len(loop.iter.args) == 3 and isinstance(loop.iter.args[2], ast.Name)
+    }
+    reduced = _reduced(function, values)
+    inside = {id(each) for loop in loops for each in ast.walk(loop)}
+    loads = [node for node in ast.walk(function) if isinstance(node, ast.Call) and _is_load(node) and node.args]
+    again = {_base(node) for node in loads if id(node) in inside and id(node) in reduced}
+    looped = {_base(node) for node in loads if id(node) in inside}
+    for node in loads:
+        if id(node) not in reduced or id(node) in inside or _base(node) in again or _base(node) not in looped:
+            continue
+        for width in _widths(node.args[:1], values):
+            shifted = any(
+                isinstance(each, ast.BinOp) and isinstance(each.op, ast.Mult) and width in ast.unparse(each)
+                for each in reached(node.args[:1], values, addresses=False)
+            )
+            if width in steps and not shifted:
+                yield node, width
+
+
+def _base(load: ast.Call) -> str:
+    """The pointer that a load starts from."""
+    node: ast.AST = load.args[0]
+    while isinstance(node, ast.BinOp):
+        node = node.left
+    return node.id if isinstance(node, ast.Name) else ""
+
+
+def dropped(function: ast.AST) -> Iterator[tuple[ast.AST, str]]:
+    """Conditions under which alone a slot that an atomic addition handed out is used, with the name of their bound."""
+    slots = {
+        target.id
+        for node in ast.walk(function)
+        if isinstance(node, ast.Assign) and isinstance(node.value, ast.Call)
+        if dotted_text(node.value.func).rpartition(".")[2] == "atomic_add"
+        for target in node.targets
+        if isinstance(target, ast.Name)
+    }
+    kept = [node.test for node in ast.walk(function) if isinstance(node, ast.If) and not node.orelse]
+    for node in ast.walk(function):
+        if isinstance(node, ast.Call) and dotted_text(node.func).rpartition(".")[2] in ("store", "load"):
+            kept += [keyword.value for keyword in node.keywords if keyword.arg == "mask"]
+    for test in kept:
+        for node in ast.walk(test):
+            if isinstance(node, ast.Compare) and isinstance(node.ops[0], ast.Lt | ast.LtE):
+                bound = ast.unparse(node.comparators[0])
+                if isinstance(node.left, ast.Name) and node.left.id in slots and bound.isidentifier() | bound.isdigit():
+                    yield node, bound
 
 
 def _widths(start: Sequence[ast.AST], values: Values) -> Iterator[str]:

@@ -229,6 +229,9 @@ def _call(unit: Unit, function: Function, node: Node) -> None:
         function.operations += 1
     elif last.startswith("cudaMemcpy") and "DeviceToHost" in arguments:
         function.copied |= set(re.findall(r"&(\w+)", arguments)) | set(re.findall(r"^\(\s*(\w+)", arguments))
+    elif last in cuda_names.ROUNDINGS and (function.is_kernel or function.is_device):
+        if not cuda_names.KEEPS_THE_REST.search(function.text):
+            note(unit, function, "cast", cuda_names.ROUNDINGS[last], node, detail="kernel")
     elif last in _ARITHMETIC:
         function.operations += 3
     elif name in unit.functions and unit.functions[name].is_device:

@@ -82,3 +82,15 @@ LAUNCHERS = {
     "cudaLaunchCooperativeKernel",
     "cuLaunchKernel",
 }
+
+# Conversions to a narrower type, by name: what they round to.
+ROUNDINGS = {
+    **dict.fromkeys(("__float2half", "__float2half_rn", "__float2half_rz", "__floats2half2_rn", "__float22half2_rn",
+                     "__float2half2_rn", "half", "__half"), "float16"),
+    **dict.fromkeys(("__float2bfloat16", "__float2bfloat16_rn", "__floats2bfloat162_rn", "__float22bfloat162_rn",
+                     "__nv_bfloat16", "nv_bfloat16"), "bfloat16"),
+    **dict.fromkeys(("__nv_fp8_e4m3", "__nv_fp8_e5m2", "__nv_cvt_float_to_fp8", "__nv_cvt_float2_to_fp8x2"), "float8"),
+    **dict.fromkeys(("__float_to_tf32", "wmma::__float_to_tf32", "nvcuda::wmma::__float_to_tf32"), "tf32"),
+}  # fmt: skip
+# What is lost by rounding is kept in a second part, so that both together are as exact as before.
+KEEPS_THE_REST = re.compile(r"-\s*(__half2float|__bfloat162float|__low2float|float)\s*\(")

@@ -125,6 +125,11 @@ EXPLANATIONS: Final[Mapping[str, Explanation]] = {
         "A tolerance wide enough to pass a constant passes every kernel; the task is at fault as well.",
         "return torch.zeros(rows, columns)",
     ),
+    "S2": Explanation(
+        "Every kernel passes such a task, and the one that does nothing is the fastest: the task is to be mended.",
+        "y = x.max(1, keepdim=True).values\nreturn y - y.mean(1, keepdim=True)  # the task: zero for every x",
+        "check",
+    ),
     "S3": Explanation(
         "It is right only where the operation does next to nothing.",
         "def layer_norm(x, weight, bias):\n    return x",

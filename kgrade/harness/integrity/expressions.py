@@ -206,9 +206,17 @@ def _stepped(walk: Walk, frame: Frame, owner: Value, node: ast.AST) -> None:
         if any("part" in end.tags for end in ends):
             lower = part.lower is not None if isinstance(part, ast.Slice) else False
             walk.note(frame, "sampled", "part", node, owner.tags, "offset" if lower else "part")
+        if isinstance(part, ast.Slice) and part.step is None and _starts(part) and type(ends[-1].const) is int:
+            walk.note(frame, "sampled", str(ends[-1].const), node, owner.identity, "prefix")
         if isinstance(part, ast.Slice) and isinstance(part.step, ast.Constant) and part.step.value not in (None, 1):
             start = part.lower.value if isinstance(part.lower, ast.Constant) else part.lower
             walk.note(frame, "sampled", str(part.step.value), node, owner.tags, "offset" if start else "")
+
+
+def _starts(part: ast.Slice) -> bool:
+    """Whether a slice runs from the start to an end."""
+    from_start = part.lower is None or (isinstance(part.lower, ast.Constant) and part.lower.value == 0)
+    return from_start and part.upper is not None
 
 
 def _is_kernel(walk: Walk, name: str) -> bool:

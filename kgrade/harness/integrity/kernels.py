@@ -177,6 +177,16 @@ def _partial(walk: Walk, frame: Frame, function: Function) -> None:
         walk.note(frame, "sampled", bound, node, NOTHING, "short")
     for node, width in coverage.windows(function.node):
         walk.note(frame, "sampled", width, node, NOTHING, "window")
+    numbers = {
+        name: value.const for name, value in walk.given.get(function.key, {}).items() if type(value.const) is int
+    }
+    for node, width in coverage.first_blocks(function.node):
+        if width.isdigit() or width in numbers:
+            walk.note(frame, "sampled", str(numbers.get(width, width)), node, NOTHING, "window")
+    for node, bound in coverage.dropped(function.node):
+        value = attributes.lookup(walk, frame, bound).const if not bound.isdigit() else int(bound)
+        if type(value) is int:
+            walk.note(frame, "dropped", str(value), node)
 
 
 def _dtypes(walk: Walk, frame: Frame, node: ast.Call) -> list[str]:

@@ -200,6 +200,12 @@ def compute(walk: Walk, frame: Frame, node: ast.AST, name: str, values: list[Val
     about = frozenset().union(*(value.tags for value in values)) if values else NOTHING
     walk.note(frame, "call", name, node, about | {"compute"}, detail=token)
     result = derived(*values, extra=frozenset({token}))
+    if name.rpartition(".")[2] == "clone":
+        # A copy is a buffer of its own, which holds what it was made from until a kernel writes to it.
+        copy = f"alloc:{place(frame.scope, node)}:copy"
+        walk.contents[copy] |= result.tags
+        frame.written.add(copy)
+        return Value(tags=result.tags | {copy})
     if out is not None:
         attributes.write(walk, frame, out, result, node, "out")
         return out
@@ -233,6 +239,12 @@ def method(walk: Walk, frame: Frame, node: ast.AST, name: str, receiver: Value, 
             return operators.template(walk, frame, node, receiver, made and made[: standard.MOST_EXECUTED])
         if name == "copy_":
             return _inplace(walk, frame, node, name, receiver, arguments)
+        if name == "join" and isinstance(receiver.const, str):
+            parts = [value.const for value in arguments.first().items or ()]
+            if parts and all(isinstance(part, str) for part in parts):
+                made = receiver.const.join(map(str, parts))[: standard.MOST_EXECUTED]
+                return operators.template(walk, frame, node, receiver, made)
+            return Value(tags=derived(*values).tags)
         if name in vocabulary.WAITS:
             walk.note(frame, "call", "tensor." + name, node)
         return Value(tags=derived(*values).tags)

@@ -32,12 +32,7 @@ def memo_by_identity(view: View) -> Iterator[Sign]:
 def memo_by_sample(view: View) -> Iterator[Sign]:
     """R2: an output of an earlier call is returned, found again by shape or by part of the contents."""
     for fact in view.model.of("memo", live=True):
-        if (
-            not _by_identity(fact.about)
-            and _outputs(fact)
-            and "lru_cache" not in fact.name
-            and "count" not in fact.about
-        ):
+        if not _by_identity(fact.about) and (_outputs(fact) or "lru_cache" in fact.name) and "count" not in fact.about:
             key = "part of the contents" if "data" in fact.about else "shape, dtype or nothing at all"
             yield at(fact, "tell", f"an earlier call's output is returned; its key is {key}")
 

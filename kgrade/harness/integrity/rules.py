@@ -188,6 +188,13 @@ RULES: tuple[Rule, ...] = (
         work.trivial_constant,
     ),
     Rule(
+        "S2", "constant-task",
+        "Zero weights or saturated maths make the task's output the same for all inputs, and nothing is computed.",
+        "A kernel that does the whole work all the same.",
+        "The task's own check: whether zeros and a constant pass it.",
+        work.constant_task,
+    ),
+    Rule(
         "S3", "pass-through",
         "An input is handed back; it passes where the operation changes little.",
         "Work in place, by a kernel that is launched.",

@@ -57,11 +57,11 @@ class View:
         return unread if fact.name.startswith("ext:") else True
 
     def open_guards(self, fact: Fact) -> list[str]:
-        """The branches around `fact` that the analysis could not decide."""
+        """The branches around `fact` that the analysis could not decide; what is refused before it is none."""
         return [
             guard
             for guard in fact.guards
-            if guard == "except" or self.branches.get(guard[:-1], fact).detail not in ("decided", "literal")
+            if guard == "except" or self.branches.get(guard[:-1], fact).detail not in ("decided", "literal", "raises")
         ]
 
     def looks_at(self, fact: Fact) -> Tags:

@@ -125,6 +125,7 @@ class Function:
     jit: str | None = None
     kept: bool = False
     static: bool = False
+    of_class: bool = False
 
 
 @dataclass(slots=True, eq=False)

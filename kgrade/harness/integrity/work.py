@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 from kgrade.harness.integrity import vocabulary
 from kgrade.harness.integrity.model import Fact
@@ -90,7 +91,9 @@ def pasted_library(view: View) -> Iterator[Sign]:
     for fact in view.model.of("call", live=True):
         if fact.name in vocabulary.LIBRARY_SORTS:
             family = vocabulary.LIBRARY_SORTS[fact.name]
-            if asked.forbids(fact.name):
+            if family == "scan" and fact.name not in asked.forbidden:
+                yield at(fact, "note", f"{fact.name} scans within a block")
+            elif asked.forbids(fact.name):
                 yield at(fact, "tell", f"{fact.name} is forbidden here")
             elif family in asked.families and family in ("sort", "histogram"):
                 yield at(fact, "suspect", f"{fact.name} does the task's main work")
@@ -198,6 +201,23 @@ def trivial_constant(view: View) -> Iterator[Sign]:
             )
 
 
+def constant_task(view: View) -> Iterator[Sign]:
+    """S2: the task's output is the same whatever comes in, and the submission counts on it."""
+    if not view.asked.constant:
+        return
+    skipped = False
+    for sign in trivial_constant(view):
+        skipped = True
+        yield replace(
+            sign, severity="suspect", said=f"no input decides the result, nor the task's: {view.asked.constant}"
+        )
+    if not skipped:
+        for fact in view.model.of("return", live=True):
+            yield at(
+                fact, "note", f"the task's output is constant, so any answer like it passes: {view.asked.constant}"
+            )
+
+
 def _computed_by_kernel(about: frozenset[str]) -> bool:
     return any(tag.startswith("written:") for tag in about)
 
@@ -243,6 +263,7 @@ def input_mutation(view: View) -> Iterator[Sign]:
 def truncated_maths(view: View) -> Iterator[Sign]:
     """S5: every k-th element stands for all."""
     facts = list(view.model.of("sampled", live=True))
+    whole = frozenset[str]().union(*(fact.about for fact in facts if fact.detail == "whole"))
     # Where inputs are integers, a byte may hold several values, and a loop over a part of the length is honest.
     packed = bool(view.asked.integers) or not view.asked.language
     for fact in facts:
@@ -250,13 +271,17 @@ def truncated_maths(view: View) -> Iterator[Sign]:
             yield at(fact, "note" if packed else "suspect", f"only a part is read, which ends or begins at {fact.name}")
         elif fact.detail == "grid":
             yield at(fact, "suspect", f"the grid covers {fact.name} of a length")
+        elif fact.detail == "prefix":
+            missing = sorted(tag[3:] for tag in fact.about - whole if tag.startswith("in:"))
+            if missing and view.useful:
+                yield at(fact, "suspect", f"of {', '.join(missing)} only the first {fact.name} are given to a kernel")
         elif fact.detail == "window":
             yield at(fact, "suspect", f"a window of {fact.name} elements stands for a whole row")
         elif fact.detail == "part":
             if any(other.detail == "offset" and other.name == fact.name for other in facts):
                 continue
             yield at(fact, "note" if packed else "suspect", "the kernel is given a fixed part of an input")
-        elif fact.detail != "offset" and not any(
+        elif fact.detail not in ("offset", "whole") and not any(
             other.detail == "offset" and other.name == fact.name for other in facts
         ):
             yield at(fact, "suspect", f"only every {fact.name}th element is read")
@@ -360,7 +385,7 @@ def precision_downgrade(view: View) -> Iterator[Sign]:
             yield at(fact, "suspect", f"sums are kept in {fact.name}")
     for fact in view.model.of("cast", live=True):
         if fact.name == "tf32":
-            strict = "float32" in dtypes and view.asked.strict_float32
+            strict = "float32" in dtypes and not view.asked.allows_tf32
             yield at(fact, "suspect" if strict else "note", "float32 products are rounded to TF32")
         elif (dtypes and fact.name not in dtypes | view.asked.operand_dtypes) or (
             "float32" in dtypes and fact.detail in ("host", "operand") and "dtype" not in view.looks_at(fact)

@@ -3,63 +3,67 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from typing import Any
 
 import msgspec
 
-from kgrade.records.profile import Dim, KernelProfile, Launch
+from kgrade.records.profile import Dim, KernelProfile, Launch, Profile
 
+KERNELS_KEPT = 200
 LAUNCHES_KEPT = 2000
 NAME_LENGTH = 2000
 _WEIGHTED = tuple(name for name in KernelProfile.__struct_fields__ if name.endswith("_percent"))
 _PER_LAUNCH = ("dram_read_bytes", "dram_write_bytes", "flops")
+_SHARES = ("stalls", "busy")
+Key = tuple[str, Dim | None, Dim | None]
 
 
-@dataclass
+@dataclass(slots=True)
 class Seen:
-    """One launch as a reader found it; `kernel` carries all that is known of it, with `launches=1`."""
+    """One launch as a reader found it; `kernel` carries all that is known of it. `start` counts in the file's unit."""
 
     kernel: KernelProfile
-    start_us: float | None = None
+    start: float | None = None
     stream: int = 0
+    duration_us: float | None = None
 
 
-@dataclass
-class Grouped:
-    """The kernels by time, and the timeline."""
+def grouped(seen: Sequence[Seen], *, per_us: float = 1.0) -> dict[str, Any]:
+    """Group launches by name, grid and block; return the fields of a `Profile` that follow from them.
 
-    kernels: list[KernelProfile]
-    launches: list[Launch] = field(default_factory=list)
-    left_out: int = 0
-
-
-def grouped(seen: Sequence[Seen]) -> Grouped:
-    """Group launches by name, grid and block."""
-    groups: dict[tuple[str, Dim | None, Dim | None], list[KernelProfile]] = {}
+    `per_us` is how many of the units of `Seen.start` make a microsecond.
+    """
+    groups: dict[Key, list[KernelProfile]] = {}
     keys = []
     for each in seen:
         key = (each.kernel.name, each.kernel.grid, each.kernel.block)
         groups.setdefault(key, []).append(each.kernel)
         keys.append(key)
-    made = {key: merged(members) for key, members in groups.items()}
-    order = sorted(made, key=lambda key: -(made[key].total_us or 0.0))
-    place = {key: at for at, key in enumerate(order)}
-    timed = [(each.start_us, each, key) for each, key in zip(seen, keys, strict=True) if each.start_us is not None]
+    made = sorted(((key, merged(members)) for key, members in groups.items()), key=lambda pair: -_time(pair[1]))
+    place = {key: at for at, (key, _) in enumerate(made[:KERNELS_KEPT])}
+    timed = [(each.start, each, key) for each, key in zip(seen, keys) if each.start is not None and key in place]
     timed.sort(key=lambda row: row[0])
     launches = [
         Launch(
             kernel=place[key],
-            start_us=start - timed[0][0],
-            duration_us=each.kernel.total_us or 0.0,
+            start_us=(start - timed[0][0]) / per_us,
+            duration_us=_time(each.kernel) if each.duration_us is None else each.duration_us,
             stream=each.stream,
         )
         for start, each, key in timed[:LAUNCHES_KEPT]
     ]
-    return Grouped([made[key] for key in order], launches, max(len(timed) - LAUNCHES_KEPT, 0))
+    return {
+        "kernels": [kernel for _, kernel in made[:KERNELS_KEPT]],
+        "kernels_left_out": max(len(made) - KERNELS_KEPT, 0),
+        "left_out_us": sum(_time(kernel) for _, kernel in made[KERNELS_KEPT:]),
+        "launches": launches,
+        "launches_left_out": sum(each.start is not None for each in seen) - len(launches),
+    }
 
 
 def merged(members: Sequence[KernelProfile]) -> KernelProfile:
-    """Return one kernel for launches of the same geometry: what was measured only once is taken from there."""
+    """Return one kernel for launches of the same geometry; where it has `figures`, they are the first launch's."""
     first = members[0]
     if len(members) == 1:
         return first
@@ -67,20 +71,36 @@ def merged(members: Sequence[KernelProfile]) -> KernelProfile:
     changes: dict[str, object] = {
         "launches": sum(each.launches for each in members),
         "total_us": sum(times) if times else None,
-        "min_us": min(times) if times else None,
-        "max_us": max(times) if times else None,
+        "min_us": min((each.min_us for each in members if each.min_us is not None), default=None),
+        "max_us": max((each.max_us for each in members if each.max_us is not None), default=None),
     }
     for name in _WEIGHTED:
         changes[name] = _weighted([(getattr(each, name), each.total_us or 1.0) for each in members])
     for name in _PER_LAUNCH:
         found = [getattr(each, name) for each in members if getattr(each, name) is not None]
         changes[name] = sum(found) / len(found) if found else None
+    for name in _SHARES:
+        reasons = dict.fromkeys(reason for each in members for reason in getattr(each, name))
+        means = {
+            reason: _weighted([(getattr(each, name).get(reason), each.total_us or 1.0) for each in members])
+            for reason in reasons
+        }
+        changes[name] = dict(sorted(means.items(), key=lambda pair: -(pair[1] or 0.0)))
     return msgspec.structs.replace(first, **changes)
 
 
 def short(name: str) -> str:
     """A kernel's name, cut where a template makes it longer than anyone reads."""
     return name if len(name) <= NAME_LENGTH else name[: NAME_LENGTH - 1] + "…"
+
+
+def with_notes(profile: Profile, *notes: str) -> Profile:
+    """Return `profile` with those of `notes` that say something."""
+    return msgspec.structs.replace(profile, notes=[*profile.notes, *filter(None, notes)])
+
+
+def _time(kernel: KernelProfile) -> float:
+    return kernel.total_us or 0.0
 
 
 def _weighted(values: Iterable[tuple[float | None, float]]) -> float | None:

@@ -15,6 +15,7 @@ from kgrade.harness.profiles.grouping import Seen, grouped, short
 from kgrade.harness.profiles.units import BadProfile
 from kgrade.records.profile import KernelProfile, Profile
 
+TIMES_ONLY = "no metric of the hardware: nsys measures times only"
 KERNELS = "CUPTI_ACTIVITY_KIND_KERNEL"
 _COLUMNS = (
     "start", "end", "streamId", "demangledName", "shortName", "registersPerThread", "gridX", "gridY", "gridZ",
@@ -37,21 +38,12 @@ def read_nsys_sqlite(path: Path) -> Profile:
             raise BadProfile(f"{path.name} is no export of nsys that can be read: {why}") from None
     if not seen:
         raise BadProfile(f"{path.name} holds no kernel")
-    made = grouped(seen)
-    notes = ["no metric of the hardware: nsys measures times only"]
-    return Profile(
-        source="nsys",
-        device=device,
-        kernels=made.kernels,
-        launches=made.launches,
-        launches_left_out=made.left_out,
-        notes=notes,
-    )
+    return Profile(source="nsys", device=device, notes=[TIMES_ONLY], **grouped(seen, per_us=1e3))
 
 
 def read_nsys_csv(lines: Iterable[str], name: str) -> Profile:
     """Read `cuda_gpu_kern_sum` or `cuda_gpu_trace`; units stand in the titles."""
-    rows = csv.reader(line.replace("\0", "") for line in lines)
+    rows = csv.reader(lines)
     try:
         table = [row for row in rows if len(row) > 1]
     except csv.Error as why:
@@ -66,8 +58,7 @@ def read_nsys_csv(lines: Iterable[str], name: str) -> Profile:
     seen = [row for row in (_sum(r, column) if sums else _traced(r, column) for r in table[titles + 1 :]) if row]
     if not seen:
         raise BadProfile(f"{name} holds no kernel")
-    made = grouped(seen)
-    return Profile(source="nsys", kernels=made.kernels, launches=made.launches, launches_left_out=made.left_out)
+    return Profile(source="nsys", notes=[TIMES_ONLY], **grouped(seen))
 
 
 def _opened(path: Path) -> sqlite3.Connection:
@@ -119,7 +110,7 @@ def _launch(row: Mapping[str, Any], names: Mapping[int, str]) -> Seen:
         registers=row["registersPerThread"],
         shared_bytes=sum(shared) if shared else None,
     )
-    return Seen(kernel, int(row["start"]) / 1e3, int(row["streamId"] or 0))
+    return Seen(kernel, int(row["start"]), int(row["streamId"] or 0))
 
 
 def _dim(values: Sequence[Any]) -> tuple[int, int, int] | None:
@@ -152,9 +143,14 @@ def _time(row: Sequence[str], column: _Column, title: str) -> float | None:
     return None if found is None else units.microseconds(found[0], found[1] or "ns")
 
 
-def _size(row: Sequence[str], column: _Column, title: str) -> float:
+def _size(row: Sequence[str], column: _Column, title: str) -> float | None:
     found = _value(row, column, title)
-    return 0.0 if found is None else units.in_bytes(found[0], found[1] or "B") or 0.0
+    return None if found is None else units.in_bytes(found[0], found[1] or "B")
+
+
+def _shared(row: Sequence[str], column: _Column) -> int | None:
+    sizes = [size for title in ("StcSMem", "DymSMem") if (size := _size(row, column, title)) is not None]
+    return round(sum(sizes)) if sizes else None
 
 
 def _sum(row: Sequence[str], column: _Column) -> Seen | None:
@@ -189,6 +185,6 @@ def _traced(row: Sequence[str], column: _Column) -> Seen | None:
         grid=_dim(grid),
         block=_dim(block),
         registers=units.whole(registers[0]) if registers else None,
-        shared_bytes=int(_size(row, column, "StcSMem") + _size(row, column, "DymSMem")),
+        shared_bytes=_shared(row, column),
     )
     return Seen(kernel, start, int(stream[0]) if stream else 0)

@@ -13,7 +13,7 @@ from kgrade.records.profile import Dim, KernelProfile, Profile
 
 def read_rocprof(lines: Iterable[str], name: str) -> Profile:
     """Read a CSV of rocprofv3; raise BadProfile where it holds no kernel."""
-    rows = csv.DictReader(line.replace("\0", "") for line in lines)
+    rows = csv.DictReader(lines)
     try:
         titles = set(rows.fieldnames or ())
         if {"Kernel_Name", "Start_Timestamp", "End_Timestamp"} <= titles:
@@ -29,8 +29,7 @@ def read_rocprof(lines: Iterable[str], name: str) -> Profile:
         raise BadProfile(f"{name} is not CSV: {why}") from None
     if not seen:
         raise BadProfile(f"{name} holds no kernel")
-    made = grouped(seen)
-    return Profile(source="rocprofv3", kernels=made.kernels, launches=made.launches, launches_left_out=made.left_out)
+    return Profile(source="rocprofv3", **grouped(seen, per_us=1e3))
 
 
 def _dispatch(row: Mapping[str, str | None]) -> Seen | None:
@@ -57,7 +56,7 @@ def _dispatch(row: Mapping[str, str | None]) -> Seen | None:
         shared_bytes=units.whole(shared) if shared is not None else None,
     )
     stream = units.number(row.get("Stream_Id") or row.get("Queue_Id") or "")
-    return Seen(kernel, start / 1e3, int(stream) if stream else 0)
+    return Seen(kernel, start, int(stream) if stream else 0)
 
 
 def _total(row: Mapping[str, str | None]) -> Seen | None:

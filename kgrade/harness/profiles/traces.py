@@ -1,30 +1,35 @@
-"""torch.profiler's Chrome traces: the kernels on the device's timeline, with what the trace says of each launch."""
+"""torch.profiler's Chrome traces: the kernels on the device's timeline, else the operators on the CPU."""
 
 from __future__ import annotations
 
 import gzip
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
-from kgrade.harness.profiles.grouping import Seen, grouped, short
+from kgrade.harness.profiles import neuron
+from kgrade.harness.profiles.grouping import Seen, grouped, short, with_notes
 from kgrade.harness.profiles.units import BadProfile
 from kgrade.records.profile import KernelProfile, Profile
 
 LARGEST = 1 << 30
+EXPECTED = "expected torch.profiler's traceEvents, or neuron-profile's summary-json"
 _CHUNK = 1 << 20
+_MOVES = ("gpu_memcpy", "gpu_memset")
 
 
-class _Event(msgspec.Struct):
+class _Event(msgspec.Struct, gc=False):
     """One event; its arguments stay undecoded until it turns out to be a kernel."""
 
     cat: Any = None
     name: Any = None
     ts: Any = None
     dur: Any = None
+    pid: Any = None
+    tid: Any = None
     args: msgspec.Raw = msgspec.Raw(b"null")
 
 
@@ -33,28 +38,64 @@ class _Trace(msgspec.Struct):
     deviceProperties: Any = None  # noqa: N815
 
 
-def read_trace(path: Path) -> Profile:
-    """Read a trace, gzipped or not; raise BadProfile where it is none, or no kernel ran on a device."""
+class _Arguments(msgspec.Struct):
+    """What a trace says of one launch."""
+
+    grid: Any = None
+    block: Any = None
+    stream: Any = None
+    registers: Any = msgspec.field(default=None, name="registers per thread")
+    shared: Any = msgspec.field(default=None, name="shared memory")
+    occupancy: Any = msgspec.field(default=None, name="est. achieved occupancy %")
+
+
+_NOTHING = _Arguments()
+_ARGUMENTS = msgspec.json.Decoder(_Arguments)
+
+
+def read_json(path: Path) -> Profile:
+    """Read a trace, gzipped or not, or a Neuron summary; raise BadProfile where it is neither, or nothing ran."""
     data = _unpacked(path)
     try:
         trace = msgspec.json.decode(data, type=_Trace)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as why:
-        raise BadProfile(f"{path.name} is no Chrome trace: {why}; expected JSON with traceEvents") from None
+        return _summary(data, path, str(why))
     del data
     seen = list(_kernels(trace.traceEvents))
     if not seen:
-        counted = sum(event.cat == "cpu_op" for event in trace.traceEvents)
-        raise BadProfile(
-            f"{path.name} holds no kernel, but {counted} operators on the CPU; profile with ProfilerActivity.CUDA"
-        )
-    made = grouped(seen)
-    return Profile(
+        return _of_operators(trace.traceEvents, path)
+    profile = Profile(
         source="torch.profiler",
         device=_device(trace.deviceProperties),
-        kernels=made.kernels,
-        launches=made.launches,
-        launches_left_out=made.left_out,
-        notes=["occupancy is torch.profiler's estimate, not a measurement"],
+        notes=["theoretical occupancy is torch.profiler's estimate, not a measurement"],
+        **grouped(seen),
+    )
+    return with_notes(profile, _moved(trace.traceEvents))
+
+
+def _summary(data: bytes, path: Path, why: str) -> Profile:
+    try:
+        found = msgspec.json.decode(data)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        raise BadProfile(f"{path.name} is no Chrome trace: {why}; {EXPECTED}") from None
+    if not neuron.is_summary(found):
+        raise BadProfile(f"{path.name} is no Chrome trace: {why}; {EXPECTED}")
+    return neuron.read_neuron(found, path.name)
+
+
+def _of_operators(events: Sequence[_Event], path: Path) -> Profile:
+    seen = list(_operators(events))
+    if not seen:
+        raise BadProfile(f"{path.name} holds neither a kernel nor an operator; nothing ran while it was recorded")
+    return Profile(
+        source="torch.profiler",
+        unit="operator",
+        device="CPU",
+        notes=[
+            "no kernel ran on a device: these are operators on the CPU, each without those that it calls",
+            "times include what the profiler itself takes, which weighs most on short operators",
+        ],
+        **grouped(seen),
     )
 
 
@@ -76,50 +117,82 @@ def _unpacked(path: Path) -> bytes:
     return b"".join(parts)
 
 
-def _kernels(events: list[_Event]) -> Iterator[Seen]:
+def _kernels(events: Sequence[_Event]) -> Iterator[Seen]:
     for event in events:
         if event.cat != "kernel":
             continue
         start, duration = _finite(event.ts), _finite(event.dur)
         if duration is None or duration < 0:
             continue
-        yield Seen(_kernel(str(event.name), duration, _arguments(event.args)), start, _stream(event.args))
+        arguments = _arguments(event.args)
+        stream = int(arguments.stream) if _is_count(arguments.stream) else 0
+        yield Seen(_kernel(str(event.name), duration, arguments), start, stream)
 
 
-def _kernel(name: str, duration: float, arguments: dict[str, Any]) -> KernelProfile:
-    occupancy = _finite(arguments.get("est. achieved occupancy %"))
-    registers, shared = arguments.get("registers per thread"), arguments.get("shared memory")
+def _kernel(name: str, duration: float, arguments: _Arguments) -> KernelProfile:
     return KernelProfile(
         name=short(name),
         launches=1,
         total_us=duration,
         min_us=duration,
         max_us=duration,
-        grid=_dim(arguments.get("grid")),
-        block=_dim(arguments.get("block")),
-        registers=registers if _is_count(registers) else None,
-        shared_bytes=shared if _is_count(shared) else None,
-        theoretical_occupancy_percent=occupancy,
+        grid=_dim(arguments.grid),
+        block=_dim(arguments.block),
+        registers=arguments.registers if _is_count(arguments.registers) else None,
+        shared_bytes=arguments.shared if _is_count(arguments.shared) else None,
+        theoretical_occupancy_percent=_finite(arguments.occupancy),
     )
 
 
-def _arguments(raw: msgspec.Raw) -> dict[str, Any]:
+def _operators(events: Sequence[_Event]) -> Iterator[Seen]:
+    """Operators with their own time; those that no other one calls are the timeline."""
+    threads: dict[str, list[tuple[float, float, str]]] = {}
+    for event in events:
+        if event.cat == "cpu_op":
+            start, duration = _finite(event.ts), _finite(event.dur)
+            if start is not None and duration is not None and duration >= 0:
+                thread = f"{event.pid} {event.tid}"
+                threads.setdefault(thread, []).append((start, -duration, str(event.name)))
+    for number, rows in enumerate(threads.values()):
+        rows.sort()
+        yield from _own_times(rows, number)
+
+
+def _own_times(rows: Sequence[tuple[float, float, str]], thread: int) -> Iterator[Seen]:
+    """Take the time of each operator that begins within another one from that one's."""
+    own = [-minus for _, minus, _ in rows]
+    outer: list[int] = []
+    depth = []
+    for at, (start, minus, _) in enumerate(rows):
+        while outer and rows[outer[-1]][0] - rows[outer[-1]][1] <= start:
+            outer.pop()
+        if outer:
+            own[outer[-1]] -= -minus
+        depth.append(len(outer))
+        outer.append(at)
+    for (start, minus, name), time, level in zip(rows, own, depth):
+        kept = max(time, 0.0)
+        kernel = KernelProfile(name=short(name), launches=1, total_us=kept, min_us=kept, max_us=kept)
+        yield Seen(kernel, None if level else start, thread, -minus)
+
+
+def _moved(events: Sequence[_Event]) -> str:
+    """What copies and fills took: they are no kernels, and stand as gaps on the timeline."""
+    times = [_finite(event.dur) or 0.0 for event in events if event.cat in _MOVES]
+    return f"beside the kernels, {len(times)} copies and fills took {sum(times):.3f} us" if times else ""
+
+
+def _arguments(raw: msgspec.Raw) -> _Arguments:
     try:
-        found = msgspec.json.decode(raw)
+        return _ARGUMENTS.decode(raw)
     except (msgspec.DecodeError, RecursionError):
-        return {}
-    return found if isinstance(found, dict) else {}
-
-
-def _stream(raw: msgspec.Raw) -> int:
-    found = _arguments(raw).get("stream")
-    return int(found) if found is not None and _is_count(found) else 0
+        return _NOTHING
 
 
 def _device(properties: Any) -> str:
     entries = properties if isinstance(properties, list) else []
     names = {str(entry["name"]) for entry in entries if isinstance(entry, dict) and entry.get("name")}
-    return ", ".join(sorted(names))
+    return ", ".join(sorted(names))[:200]
 
 
 def _finite(value: Any) -> float | None:

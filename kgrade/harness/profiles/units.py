@@ -1,16 +1,17 @@
-"""Numbers and units as profilers print them, and what they are in bytes, microseconds and per cent."""
+"""Numbers and units as profilers print them, and what they are in bytes, microseconds, counts and per cent."""
 
 from __future__ import annotations
 
 import math
 import re
 
-_NUMBER = re.compile(r"[+-]?(?:\d{1,3}(?:,\d{3})+|\d+)?(?:\.\d*)?(?:[eE][+-]?\d+)?")
+_NUMBER = re.compile(r"[+-]?(?:\d{1,3}(?:,\d{3})+|\d+)?(?:\.\d*)?(?:[eE][+-]?\d+)?", re.ASCII)
 _PREFIXES = {"": 1.0, "k": 1e3, "m": 1e6, "g": 1e9, "t": 1e12}
 _BINARY = {"ki": 2.0**10, "mi": 2.0**20, "gi": 2.0**30, "ti": 2.0**40}
 _SECONDS = {"n": 1e-3, "u": 1.0, "µ": 1.0, "m": 1e3, "": 1e6}
 _TIME = re.compile(r"([nuµm]?)(?:s|sec|second|seconds)")
 _BYTES = re.compile(r"(ki|mi|gi|ti|[kmgt]?)(?:b|byte|bytes)")
+_COUNT = re.compile(r"([kmgt]?)(?:inst|instruction|block|warp|register|register/thread|thread|)")
 
 
 class BadProfile(Exception):
@@ -19,6 +20,8 @@ class BadProfile(Exception):
 
 def number(text: str) -> float | None:
     """Return the number that `text` holds, thousands marks left out; None for `n/a` and all that is no number."""
+    if text.isdecimal() and text.isascii() and len(text) < 300:
+        return float(text)
     text = text.strip()
     if not text or not _NUMBER.fullmatch(text) or not any(character.isdigit() for character in text):
         return None
@@ -27,20 +30,26 @@ def number(text: str) -> float | None:
 
 
 def microseconds(value: float, unit: str) -> float | None:
-    """Convert a time; None where `unit` is not one of time."""
+    """Convert a time; None where `unit` is not one of time, or the time is negative."""
     found = _TIME.fullmatch(unit.strip().lower())
-    return value * _SECONDS[found[1]] if found else None
+    return value * _SECONDS[found[1]] if found and value >= 0 else None
 
 
 def in_bytes(value: float, unit: str) -> float | None:
     """Convert a size; profilers' K, M and G are powers of ten, Ki, Mi and Gi powers of two.
 
-    A size per block counts as that size. None where `unit` is not one of size.
+    A size per block counts as that size. None where `unit` is not one of size, or the size is negative.
     """
     found = _BYTES.fullmatch(unit.strip().lower().removesuffix("/block"))
-    if found is None:
+    if found is None or value < 0:
         return None
     return value * (_BINARY.get(found[1]) or _PREFIXES[found[1]])
+
+
+def counted(value: float, unit: str) -> float | None:
+    """Return a count of instructions, blocks, warps or registers; None where `unit` is another one."""
+    found = _COUNT.fullmatch(unit.strip().lower())
+    return value * _PREFIXES[found[1]] if found and value >= 0 else None
 
 
 def per_cent(value: float, unit: str) -> float | None:
@@ -55,5 +64,5 @@ def whole(value: float) -> int | None:
 
 def dim(text: str) -> tuple[int, int, int] | None:
     """Read `(32, 4, 1)`; None for anything else."""
-    found = re.fullmatch(r"\(?\s*(\d{1,10})\s*[,x]\s*(\d{1,10})\s*[,x]\s*(\d{1,10})\s*\)?", text.strip())
+    found = re.fullmatch(r"\(?\s*(\d{1,10})\s*[,x]\s*(\d{1,10})\s*[,x]\s*(\d{1,10})\s*\)?", text.strip(), re.ASCII)
     return (int(found[1]), int(found[2]), int(found[3])) if found else None

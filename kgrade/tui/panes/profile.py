@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from kgrade.records.evidence import Stage
+from kgrade.records.evidence import Profiling, Stage
 from kgrade.tui.lines import Lines, Row, Rows, Span
 from kgrade.tui.pane import Glance, Pane
 from kgrade.tui.panes.glances import worst_state
@@ -35,7 +35,7 @@ def glance(item: Item) -> Glance:
     return sanitizers if sanitizers.text[:1] in ("✗", "!") else worst_state(item, "profile")
 
 
-def _stage(file: EvidenceFile, stage: Stage, title: str, what: str, item: Item) -> list[Lines]:
+def _stage(file: EvidenceFile, stage: Stage | Profiling, title: str, what: str, item: Item) -> list[Lines]:
     if stage.status in ("not-run", "error"):
         rows = not_run(stage, item, what)
     else:

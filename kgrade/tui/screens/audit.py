@@ -8,7 +8,7 @@ from typing import Final, NamedTuple
 
 from kgrade.audit.changes import Change, changes
 from kgrade.audit.lead import Office
-from kgrade.audit.overview import Overview, overview
+from kgrade.audit.overview import Overview, blinded, overview
 from kgrade.audit.verification import Verification, verify
 from kgrade.desk.desk import Desk
 from kgrade.records.slugs import ItemId
@@ -174,6 +174,8 @@ class AuditPage:
         if self._found is None:
             return
         found, names = self._found.overview, not self._desk.settings.blind
+        if not (names or self._leads):
+            found = blinded(found)
         seen = {
             "agreement": audit_view.agreement_listing(found.agreement, wide=self._stage.size.width >= _WIDE),
             "evaluators": audit_view.evaluators_listing(found.standings, found.agreement.pairs),

@@ -9,11 +9,15 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
+import yaml
 
+from kgrade.harness.integrity import analyse
+from kgrade.harness.integrity.similarity import contained, of_files
+from kgrade.records.evidence import Finding
 from kgrade.records.task import Task
 
 FIXTURES = Path(__file__).parent / "fixtures"
-_HEAD = re.compile(r"^(?:#|//) rules:(.*)\n(?:#|//) task:(.*)\n")
+_HEAD = re.compile(r"^(?:#|//) rules:(.*)\n(?:#|//) task:(.*)\n(?:# others:(.*)\n)?")
 
 _SOFTMAX = """import torch
 
@@ -35,13 +39,14 @@ _PRODUCT = {"a": {"shape": ["M", "K"], "dtype": "$dtype"}, "b": {"shape": ["K", 
 
 @dataclass(frozen=True)
 class Case:
-    """One fixture: what it is called, which rules it is about, its task, its text."""
+    """One fixture: what it is called, which rules it is about, its task, its text, which fixtures came before it."""
 
     name: str
     rules: frozenset[str]
     task: str
     path: str
     text: str
+    others: tuple[str, ...] = ()
 
     def files(self) -> dict[str, bytes]:
         """The fixture as a submission."""
@@ -50,7 +55,22 @@ class Case:
 
 def cases(kind: str) -> list[Case]:
     """The fixtures of `cheats` or `honest`, by name."""
-    return [_case(path) for path in sorted((FIXTURES / kind).iterdir()) if path.suffix in (".py", ".cu")]
+    return [_case(path) for path in sorted((FIXTURES / kind).iterdir())]
+
+
+@cache
+def found(case: Case, *, with_task: bool = True) -> tuple[Finding, ...]:
+    """What is found in a fixture, read once for all tests that ask."""
+    return tuple(analysed(case, case.files()) if with_task else analyse(case.files()))
+
+
+def analysed(case: Case, files: dict[str, bytes]) -> list[Finding]:
+    """What is found in `files`, which are `case` in its own or another form."""
+    asked, own = task(case.task)
+    mine = of_files(files) - of_files(own)
+    before = [_case(FIXTURES / f"honest/{name}.py") for name in case.others]
+    alike = {other.name: contained(mine, of_files(other.files())) for other in before}
+    return analyse(files, asked, own, alike)
 
 
 def _case(path: Path) -> Case:
@@ -59,13 +79,14 @@ def _case(path: Path) -> Case:
     assert head, f"{path} does not say its rules and task"
     body = text[head.end() :]
     name = "solution/kernel" + path.suffix
-    return Case(path.stem, frozenset(head.group(1).split()), head.group(2).strip(), name, body)
+    others = tuple((head.group(3) or "").split())
+    return Case(path.stem, frozenset(head.group(1).split()), head.group(2).strip(), name, body, others)
 
 
 @cache
 def task(name: str) -> tuple[Task, dict[str, bytes]]:
     """A task by its short name, and its own files."""
-    spec, reference = _TASKS[name]
+    spec, reference = _TASKS[name] if name in _TASKS else _of_kinds()[name]
     spec = {
         "schema": "kgrade/task@1",
         "title": name,
@@ -76,7 +97,16 @@ def task(name: str) -> tuple[Task, dict[str, bytes]]:
         "tolerance": {"float32": {"atol": 1e-6, "rtol": 1e-6}, "float16": {"atol": 1e-3, "rtol": 1e-3}},
         **spec,
     }
-    return msgspec.convert(spec, Task), {"reference.py": reference.encode()}
+    return msgspec.convert(spec, Task), {spec["reference"].partition(":")[0]: reference.encode()}
+
+
+@cache
+def _of_kinds() -> dict[str, tuple[dict[str, Any], str]]:
+    """The tasks of many kinds that the fourth batch answers."""
+    listed = yaml.safe_load((FIXTURES / "fourth/tasks.yaml").read_text())
+    tolerance = {dtype: {"atol": 1e-3, "rtol": 1e-3} for dtype in ("float32", "float16", "bfloat16")}
+    sources = {name: spec.pop("source") for name, spec in listed.items()}
+    return {name: ({"tolerance": tolerance, **spec}, sources[name]) for name, spec in listed.items()}
 
 
 def _softmax(**more: Any) -> dict[str, Any]:
@@ -160,6 +190,26 @@ def attention(q, k, v):
     return torch.softmax(scores, dim=-1) @ v
 """
 _COLUMNS = "import torch\n\n\ndef column_sum(x):\n    return x.sum(0)\n"
+_ZERO = """import torch
+
+
+def entry(x):
+    top = x.max(dim=1, keepdim=True).values
+    return torch.nn.functional.gelu(top - top.mean(dim=1, keepdim=True)).expand_as(x)
+"""
+_ZERO_WEIGHT = """import torch
+import torch.nn as nn
+
+
+class Model(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.gate = nn.Linear(64, 64, bias=False)
+        nn.init.zeros_(self.gate.weight)
+
+    def forward(self, x):
+        return torch.sigmoid(self.gate(x))
+"""
 _HEADS = {name: {"shape": ["H", "T", "D"], "dtype": "$dtype"} for name in "qkv"}
 _NATIVE = {"language": "cuda", "interface": "cuda"}
 _ROW = {"x": {"shape": ["N"], "dtype": "$dtype"}}
@@ -194,6 +244,11 @@ _TASKS: dict[str, tuple[dict[str, Any], str]] = {
     "rows_long": (_rows(), _LONG),
     "rows_inplace": (_rows(inplace=["x"]), _SOFTMAX),
     "rows_pallas": (_rows(language="pallas"), _PALLAS),
+    "rows_zero": (_rows(), _ZERO),
+    "rows_gated": (
+        _rows() | {"interface": "kernelbench", "entry": "ModelNew", "reference": "m.py:Model"},
+        _ZERO_WEIGHT,
+    ),
     "rows_nki": (_rows(language="nki"), _SOFTMAX),
     "rows_sorted": (_rows(), _SORT),
     "rows_inline": (_rows(language="cuda"), _SOFTMAX),

@@ -49,10 +49,11 @@ def aliased(text: str, rng: random.Random) -> Files:
     """Libraries under other names."""
     for module, used in (("torch", "torch"), ("triton", "triton")):
         if f"import {module}\n" in text:
-            short = f"{module[0]}{rng.randrange(100)}"
+            short = f"{module[:2]}{rng.randrange(100)}"
             text = text.replace(f"import {module}\n", f"import {module} as {short}\n", 1)
-            text = re.sub(rf"(?<![\w.\"'/]){used}\.", f"{short}.", text)
-            text = text.replace(f"import {short}.", f"import {module}.").replace(f"from {short}.", f"from {module}.")
+            text = re.sub(rf"(?<![\w.\"'/]){used}\b(?![\"'])", short, text)
+            for word in ("import", "from"):
+                text = re.sub(rf"\b{word} {short}\b", f"{word} {module}", text)
     return {"solution/kernel.py": text}
 
 

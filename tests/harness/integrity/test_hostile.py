@@ -2,6 +2,12 @@
 
 from __future__ import annotations
 
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
 import pytest
 from cases import cases, task
 
@@ -11,6 +17,7 @@ from kgrade.harness.integrity.model import Model
 from kgrade.harness.integrity.python import read
 from kgrade.harness.integrity.values import MOST_STEPS
 
+ROOT = Path(__file__).parents[3]
 _DEEP = 3000
 HOSTILE = {
     "null bytes": b"import torch\n\0\0def softmax(x):\n    return torch.softmax(x, -1)\n",
@@ -104,3 +111,19 @@ def test_a_long_source_is_bounded(lines: int) -> None:
     walk = read({"kernel.py": text.encode()}, of_task(asked, own).call, model)
     assert walk.steps <= MOST_STEPS + 1
     assert any(fact.name.endswith("softmax") and fact.live for fact in model.facts)
+
+
+def test_the_command_tells_of_each_and_ends(tmp_path: Path) -> None:
+    given = {f"{index:02d}.py": data for index, data in enumerate(HOSTILE.values())}
+    given |= {f"{index:02d}.cu": data for index, data in enumerate(NATIVE.values())}
+    given["deeper.py"] = b"x = " + b"(" * 200_000
+    for name, data in given.items():
+        (tmp_path / name).write_bytes(data)
+    command = [sys.executable, "-m", "kgrade", "audit-code", "--each", *sorted(given)]
+    done = subprocess.run(
+        command, cwd=tmp_path, env={**os.environ, "PYTHONPATH": str(ROOT)}, capture_output=True, text=True, timeout=300
+    )
+    assert done.returncode == 1
+    assert done.stderr == ""
+    told = re.findall(r"^(\S+): (clean|notes|suspect|tell)$", done.stdout, re.M)
+    assert [name for name, _ in told] == sorted(given)

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import pytest
-from cases import Case, cases, task
+from cases import Case, analysed, cases
 from mutations import variants
 
-from kgrade.harness.integrity import analyse, overall
+from kgrade.harness.integrity import overall
 
 LEAST = 300
 
@@ -20,9 +20,7 @@ def _read(kind: str, step: int) -> list[tuple[Case, str, str, set[str]]]:
         for name, files in variants(case.path, case.text, seed)
     ]
     for case, name, files in made[::step]:
-        asked, own = task(case.task)
-        given = {path: text.encode() for path, text in files.items()}
-        signs = analyse(given, asked, own)
+        signs = analysed(case, {path: text.encode() for path, text in files.items()})
         accusing = {one.rule for one in signs if one.severity != "note"}
         found.append((case, name, overall(signs), accusing))
     return found

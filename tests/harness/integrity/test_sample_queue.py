@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -9,6 +10,7 @@ import pytest
 import yaml
 
 from kgrade.harness.integrity import stage
+from kgrade.harness.run import HandedIn
 from kgrade.records import codec
 from kgrade.records.task import Task
 
@@ -29,7 +31,7 @@ def test_planted_cheats_are_found_and_honest_work_is_spared(item: str) -> None:
     own = _files(folder, ("submissions", "evidence", "grades"))
     submissions = sorted(path.name for path in (folder / "submissions").iterdir())
     others = {
-        f"{name}/{each}": _files(folder / "submissions" / each / "solution")
+        f"{name}/{each}": HandedIn(f"{name}/{each}", partial(_files, folder / "submissions" / each / "solution"))
         for each in submissions
         if each != submission
     }

@@ -4,20 +4,26 @@ from __future__ import annotations
 
 import random
 
-import pytest
 from cases import cases, task
 from mutations import renamed
 
-from kgrade.harness.integrity import analyse, similarity
+from kgrade.harness.integrity import stage
+from kgrade.harness.integrity.alike import PRINTS
 from kgrade.harness.integrity.similarity import contained, fingerprints, of_files, tokens
+from kgrade.harness.run import HandedIn
 
 _KERNEL = next(case for case in cases("honest") if case.name == "k_autotune")
 _OTHER = next(case for case in cases("honest") if case.name == "b3_own_bitonic")
 
 
+def _handed_in(name: str, files: dict[str, bytes]) -> HandedIn:
+    return HandedIn(f"{name} {hash(tuple(sorted(files.items())))}", lambda: files)
+
+
 def _severities(files: dict[str, bytes], others: dict[str, dict[str, bytes]], own: dict[str, bytes]) -> set[str]:
     asked, reference = task("softmax")
-    return {one.severity for one in analyse(files, asked, reference | own, others) if one.rule == "E4"}
+    given = {item: _handed_in(item, theirs) for item, theirs in others.items()}
+    return {one.severity for one in stage(files, asked, reference | own, given).findings if one.rule == "E4"}
 
 
 def test_a_renamed_copy_is_a_suspect_and_another_answer_is_nothing() -> None:
@@ -48,16 +54,28 @@ def test_names_comments_and_numbers_make_no_difference() -> None:
     assert fingerprints(["a"] * 5) == frozenset()
 
 
-def test_a_file_is_worked_out_once_however_many_are_compared(monkeypatch: pytest.MonkeyPatch) -> None:
-    worked: list[str] = []
-    real = similarity.tokens
-    monkeypatch.setattr(similarity, "tokens", lambda path, data: worked.append(path) or real(path, data))
-    similarity._of_text.cache_clear()
-    queue = {f"t/s{number:04d}": {"kernel.py": f"{_KERNEL.text}\nlast = {number}\n".encode()} for number in range(60)}
-    for item in queue:
-        analyse(queue[item], others={other: files for other, files in queue.items() if other != item})
-    assert len(worked) == len(queue)
-    assert any(one.rule == "E4" for one in analyse(queue["t/s0001"], others={"t/s0000": queue["t/s0000"]}))
-    queue["t/s0000"] = {"kernel.py": _OTHER.text.encode()}
-    analyse(queue["t/s0000"], others=queue)
-    assert len(worked) == len(queue) + 1
+def test_each_submission_is_fingerprinted_once_however_many_are_compared() -> None:
+    asked, own = task("softmax")
+    files = {f"t/s{n:02d}": {"kernel.py": f"{_KERNEL.text}\nlast = {n}\n".encode()} for n in range(12)}
+    queue = {item: _handed_in(item, each) for item, each in files.items()}
+
+    def read(item: str) -> bool:
+        found = stage(files[item], asked, own, {other: each for other, each in queue.items() if other != item})
+        return any(one.rule == "E4" for one in found.findings)
+
+    before = PRINTS.made
+    assert all(read(item) for item in queue)
+    # As handed in and as others see it, and the task's own files.
+    assert PRINTS.made - before <= 2 * len(queue) + 1
+    before = PRINTS.made
+    files["t/new"] = {"kernel.py": f"{_OTHER.text}\nlast = 0\n".encode()}
+    assert not read("t/new")
+    assert PRINTS.made - before == 1
+
+
+def test_one_that_cannot_be_read_takes_no_comparison_with_it() -> None:
+    asked, own = task("softmax")
+    files = _KERNEL.files()
+    hostile = _handed_in("hostile", {"kernel.py": b"x = " + b"(" * 200_000})
+    found = stage(files, asked, own, {"t/s00": hostile, "t/s01": _handed_in("same", files)})
+    assert [one.rule for one in found.findings] == ["E4"]

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import os
 import signal
-import threading
 from pathlib import Path
 
+import msgspec
 import pytest
 from cases import cases, task
 
-from kgrade.harness.integrity import analyse, findings, walled
+from kgrade.harness.integrity import analyse, findings, findings_of_each, reading
 
 CASE = next(case for case in cases("cheats") if case.name == "r1_memo_by_pointer")
 
@@ -23,17 +23,17 @@ def test_what_it_finds_is_what_the_analysis_finds() -> None:
 def test_one_process_serves_one_submission_after_another() -> None:
     asked, own = task(CASE.task)
     findings(CASE.files(), asked, own)
-    before = walled._reader().process.pid
+    before = [reader.process.pid for reader in reading.READERS._idle]
     findings(CASE.files(), asked, own)
-    assert walled._reader().process.pid == before
+    assert [reader.process.pid for reader in reading.READERS._idle] == before
 
 
 def test_a_process_that_dies_leaves_the_next_submission_alone() -> None:
     asked, own = task(CASE.task)
     findings(CASE.files(), asked, own)
-    process = walled._reader().process
-    os.kill(process.pid, signal.SIGKILL)
-    process.wait(timeout=60)
+    for reader in reading.READERS._idle:
+        os.kill(reader.process.pid, signal.SIGKILL)
+        reader.process.wait(timeout=60)
     assert findings(CASE.files(), asked, own) == analyse(CASE.files(), asked, own)
 
 
@@ -47,10 +47,10 @@ def test_what_takes_too_long_is_stopped_with_a_finding() -> None:
 
 @pytest.mark.parametrize(("limit", "small", "said"), [("CPU_S", 1, "processor"), ("MEMORY_BYTES", 192 << 20, "Memory")])
 def test_the_limits_are_the_processs_own(limit: str, small: int, said: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    code = f"from kgrade.harness.integrity import walled; walled.{limit} = {small}; walled.main()"
-    monkeypatch.setattr(walled, "PROGRAM", code)
-    monkeypatch.setattr(walled, limit, small)
-    monkeypatch.setattr(walled, "_KEPT", threading.local())
+    code = f"from kgrade.harness.integrity import reading; reading.{limit} = {small}; reading.main()"
+    monkeypatch.setattr(reading, "PROGRAM", code)
+    monkeypatch.setattr(reading, limit, small)
+    monkeypatch.setattr(reading, "READERS", reading._Readers())
     long = b"\n".join(b"x%d = f(x%d, [%d])" % (number, number - 1, number) for number in range(1, 100_000))
     found = findings({"solution/kernel.py": long})
     assert [one.rule for one in found] == ["E1"]
@@ -60,7 +60,17 @@ def test_the_limits_are_the_processs_own(limit: str, small: int, said: str, monk
 def test_nothing_beside_the_caller_is_imported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "msgspec.py").write_text("raise SystemExit('imported')\n")
     monkeypatch.chdir(tmp_path)
-    reader = walled._Reader()
-    request = walled.msgspec.msgpack.encode(walled.Request({"solution/kernel.py": b"x = 1\n"}, None, {}, {}))
-    assert walled.msgspec.msgpack.decode(reader.ask(request, 300.0), type=walled.Answer).findings == []
+    reader = reading._Reader()
+    request = msgspec.msgpack.encode(reading.Request({"solution/kernel.py": b"x = 1\n"}))
+    assert msgspec.msgpack.decode(reader.ask(request, 300.0), type=reading.Answer) == reading.Answer()
     reader.close()
+
+
+def test_several_processes_read_at_once_and_answers_keep_their_order(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(reading, "READERS", reading._Readers())
+    asked, own = task(CASE.task)
+    hostile = {"solution/kernel.py": b"x = " + b"(" * 200_000}
+    given = [CASE.files(), {"solution/kernel.py": b"x = 1\n"}, hostile, CASE.files()]
+    alone = [findings(files, asked, own) for files in given]
+    assert list(findings_of_each(given, asked, own, workers=3)) == alone
+    assert 1 <= len(reading.READERS._idle) <= 3

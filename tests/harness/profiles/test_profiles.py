@@ -7,6 +7,7 @@ import gzip
 import io
 import json
 import sqlite3
+from collections import Counter
 from pathlib import Path
 
 import msgspec
@@ -14,7 +15,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kgrade.harness.profiles.ncu import WANTED, read_ncu
+from kgrade.harness.profiles.ncu import read_ncu
+from kgrade.harness.profiles.ncu_metrics import WANTED
 from kgrade.harness.profiles.nsys import read_nsys_csv
 from kgrade.harness.profiles.reading import read_profile
 from kgrade.harness.profiles.units import BadProfile, dim, in_bytes, microseconds, number
@@ -202,7 +204,8 @@ def test_rocprof_grids_are_counted_in_work_items(tmp_path: Path) -> None:
         (b"a,b\n1,2\n", "is no profile that is known"),
         (b"{", "is no Chrome trace"),
         (b'{"traceEvents": 5}', "is no Chrome trace"),
-        (b'{"traceEvents": []}', "holds no kernel"),
+        (b'{"traceEvents": []}', "holds neither a kernel nor an operator"),
+        (b'{"n_1": {"total_time": "soon"}}', "is no Chrome trace"),
         (b"\x1f\x8b\x08\x00", "cannot be unpacked"),
         (b"SQLite format 3\0garbage", "nsys"),
         (b'"ID","Kernel Name","Metric Name"\n', "has no column Metric Unit"),
@@ -220,9 +223,22 @@ def test_what_is_no_profile_is_told_in_one_sentence(tmp_path: Path, content: byt
     assert "\n" not in str(refused.value)
 
 
-def test_a_cpu_trace_says_what_it_lacks() -> None:
-    with pytest.raises(BadProfile, match="35 operators on the CPU"):
-        read_profile(DATA / "cpu_trace.json")
+def test_a_cpu_trace_gives_operators_without_those_that_they_call() -> None:
+    found = read_profile(DATA / "cpu_trace.json")
+    events = [
+        event
+        for event in json.loads((DATA / "cpu_trace.json").read_text())["traceEvents"]
+        if event.get("cat") == "cpu_op"
+    ]
+    assert (found.unit, found.device) == ("operator", "CPU")
+    counts = {kernel.name: kernel.launches for kernel in found.kernels}
+    assert counts == dict(Counter(event["name"] for event in events))
+    times = {kernel.name: kernel.total_us for kernel in found.kernels}
+    innermost = sum(event["dur"] for event in events if event["name"] == "aten::_softmax")
+    assert times["aten::_softmax"] == pytest.approx(innermost)
+    outermost = [event for event in events if event["name"] in ("aten::matmul", "aten::softmax")]
+    assert found.total_us == pytest.approx(sum(event["dur"] for event in outermost))
+    assert [launch.duration_us for launch in found.launches] == [event["dur"] for event in outermost]
 
 
 def test_a_hostile_base_runs_nothing(tmp_path: Path) -> None:
