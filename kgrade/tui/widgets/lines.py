@@ -47,7 +47,7 @@ class Position:
     range_from: int | None = None
     hits: list[int] = field(default_factory=list)
     at_end: bool = False
-    """Whether the cursor goes to the last row whenever more rows come."""
+    """Whether the cursor goes to the last row whenever more rows come; what is done there is done at the very end."""
 
 
 class LineView(Widget):
@@ -90,11 +90,13 @@ class LineView(Widget):
     @property
     def row(self) -> Row | None:
         """The row under the cursor; None if there is none."""
+        self._end_there()
         return self.position.opened[self.position.cursor] if len(self.position.opened) else None
 
     @property
     def selected(self) -> list[Row]:
         """The rows of the marked range, or the one under the cursor."""
+        self._end_there()
         at = self.position
         if not len(at.opened):
             return []
@@ -105,10 +107,12 @@ class LineView(Widget):
 
     def move(self, rows: int) -> None:
         """Move the cursor by `rows`; the view follows when it leaves the screen."""
+        self._end_there()
         self.go_to(self.position.cursor + rows)
 
     def page(self, screens: float) -> None:
         """Move the cursor and what is shown by a part of the screen's height."""
+        self._end_there()
         at = self.position
         rows = int(screens * max(1, self.size.height - (abs(screens) == 1)))
         self._reach(at.top + rows + self.size.height)
@@ -159,6 +163,7 @@ class LineView(Widget):
 
     def toggle_fold(self) -> bool:
         """Open or close the fold of the row under the cursor; False if it has none."""
+        self._end_there()
         at = self.position
         done = bool(len(at.opened)) and at.opened.toggle(at.cursor)
         if done:
@@ -177,6 +182,7 @@ class LineView(Widget):
 
     def toggle_range(self) -> bool:
         """Begin a range at the cursor, or forget the one there is; return whether there is one now."""
+        self._end_there()
         at = self.position
         at.range_from = at.cursor if at.range_from is None else None
         self.refresh()
@@ -250,6 +256,14 @@ class LineView(Widget):
         opened = self.position.opened
         while index >= len(opened) and opened.go_on() == AT_ONCE:
             pass
+
+    def _end_there(self) -> None:
+        """Where the end was asked for, be there: a key that comes before the last rows is meant for these."""
+        at = self.position
+        if at.at_end:
+            while at.opened.go_on() == AT_ONCE:
+                pass
+            self.go_to_end()
 
     def _let_come(self) -> None:
         """Let rows that are still to come do so in slices, after the first picture, as long as these are shown."""
