@@ -132,10 +132,10 @@ def shared_workers(hosts: Hosts, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tempfile, "tempdir", str(hosts.folder))
     alone = Run.workers
 
-    def shared(run: Run, *given: Any, device: Any = None, emulation: Any = None, gpu: Any = None, **named: Any) -> Standby:
-        own = device, emulation, gpu  # one that keeps what it records or loads serves one item, and one on a GPU too
-        if any(each is not None for each in own):
-            return alone(run, *given, device=device, emulation=emulation, gpu=gpu, **named)
+    def shared(run: Run, *given: Any, **named: Any) -> Standby:
+        own = [named.pop(each, None) for each in ("device", "emulation", "gpu")]
+        if any(each is not None for each in own):  # it keeps what it records or loads, or has a GPU: it serves one item
+            return alone(run, *given, device=own[0], emulation=own[1], gpu=own[2], **named)
         return hosts.workers(run, *given, **named)
 
     monkeypatch.setattr(Run, "workers", shared)
