@@ -92,7 +92,12 @@ def _read(paths: tuple[Path, ...]) -> dict[str, bytes]:
         if not inside:
             raise failures.BadInput(f"{path} holds no file; name the submission's source files")
         for each in inside:
-            found[each.as_posix()] = each.read_bytes()
+            try:
+                found[each.as_posix()] = each.read_bytes()
+            except OSError as why:
+                raise failures.BadInput(
+                    f"{each} cannot be read: {why.strerror}; name source files or folders"
+                ) from None
     return found
 
 

@@ -12,7 +12,7 @@ from kgrade.desk.anchors import OldNote, find_again
 from kgrade.desk.suggestions import suggested_gates
 from kgrade.records import codec
 from kgrade.records.base import Record
-from kgrade.records.evidence import Build, Evidence
+from kgrade.records.evidence import Build, Evidence, Profiling
 from kgrade.records.faults import BadRecord, Fault
 from kgrade.records.grade import About, Grade, SheetRef
 from kgrade.records.rubric import Rubric, sheet_sha256
@@ -82,6 +82,7 @@ class Item(msgspec.Struct, frozen=True, kw_only=True):
     suggestions: dict[str, str]
     faults: list[Fault]
     start: Build | None = None
+    start_profiles: dict[str, Profiling] = {}
 
     @property
     def note_files(self) -> dict[str, bytes]:
@@ -125,6 +126,7 @@ def load_item(
     shows_others = not blind or any(entry.evaluator == evaluator for entry in grades)
     missing = _missing(item, files, solution, faults)
     fresh = {target: each.evidence for target, each in evidence.items() if not each.stale}
+    about_task = _evidence_of_task(snapshot, item) if submission is not None else {}
     return Item(
         id=item,
         task=task,
@@ -142,17 +144,18 @@ def load_item(
         notes_before=find_again(previous.comments, _under_solution(solution), files) if previous else [],
         suggestions=suggested_gates(rubric, task, fresh, missing),
         faults=[fault for fault in faults if shows_others or "/grades/" not in fault.path],
-        start=_start(snapshot, item) if submission is not None else None,
+        start=next((each.stages.build for each in about_task.values() if each.stages.build.kernels), None),
+        start_profiles={
+            target: each.stages.profile for target, each in about_task.items() if each.stages.profile.profiles
+        },
     )
 
 
-def _start(snapshot: Snapshot, item: ItemId) -> Build | None:
-    """What the task's start costs, from the task's own evidence, where that is about the bytes that stand there."""
+def _evidence_of_task(snapshot: Snapshot, item: ItemId) -> dict[str, Evidence]:
+    """The task's own evidence by target, where it is about the bytes that stand there: what its start costs."""
     review = ItemId(item.task)
-    for evidence in _evidence(snapshot, review, _about(snapshot, review), []).values():
-        if not evidence.stale and evidence.evidence.stages.build.kernels:
-            return evidence.evidence.stages.build
-    return None
+    found = _evidence(snapshot, review, _about(snapshot, review), [])
+    return {target: each.evidence for target, each in found.items() if not each.stale}
 
 
 def _under_solution(solution: Mapping[str, bytes]) -> dict[str, bytes]:

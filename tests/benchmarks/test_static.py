@@ -109,4 +109,4 @@ def test_a_queue_is_read_by_several_processes_at_once(submissions: int, keep: Ca
     given = [{"solution/kernel.py": source(60) + b"\nlast = %d\n" % number} for number in range(submissions)]
     pairs = interleaved(lambda: in_processes(given, workers), lambda: in_processes(given, 1))
     # On two quiet processors it is little more than 0.5; what else runs takes most from the one that works with both.
-    keep(compared(f"{submissions} submissions by {workers} processes over one", pairs, 0.9))
+    keep(compared(f"{submissions} submissions by {workers} processes over one", pairs, 0.8))

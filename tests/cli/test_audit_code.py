@@ -35,6 +35,14 @@ def test_json_is_for_programs(capsys: pytest.CaptureFixture[str]) -> None:
     assert {"rule", "name", "severity", "path", "line", "why", "settles"} <= said["findings"][0].keys()
 
 
+@pytest.mark.parametrize("flags", [[], ["--each"]])
+def test_a_file_that_is_not_there_is_one_sentence(flags: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["audit-code", *flags, str(HONEST), "no/such.py"]) == 2
+    said = capsys.readouterr()
+    assert said.out == ""
+    assert said.err == "kgrade: no/such.py cannot be read: No such file or directory; name source files or folders\n"
+
+
 def test_hostile_text_does_not_reach_the_terminal(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     file = tmp_path / "k.py"
     file.write_bytes(b"import os\nos._exit(0)  # \x1b[2J\x1b]0;owned\x07\n")
@@ -62,7 +70,7 @@ def test_each_file_may_be_a_submission_of_its_own(capsys: pytest.CaptureFixture[
     [([str(CHEAT), "--task", "nowhere"], "holds no task.yaml"), (["no-such-file.py"], "No such file"), ([], "Missing")],
 )
 def test_bad_input_is_one_sentence(arguments: list[str], words: str, capsys: pytest.CaptureFixture[str]) -> None:
-    assert run(["audit-code", *arguments]) != 0
+    assert run(["audit-code", *arguments]) == 2
     said = capsys.readouterr().err
     assert words in said
     assert said.count("\n") == 1

@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 
 from kgrade.desk.item import GradeEntry, HistoryEntry, Item
-from kgrade.records.evidence import Stage
+from kgrade.records.evidence import Profiling
 from kgrade.records.grade import About, Grade, Score, SheetRef, Times
 from kgrade.records.slugs import ItemId
 from kgrade.repository.index_rows import EvidenceRow, GradeRow, ItemRow
@@ -39,7 +39,7 @@ def evidence() -> dict[str, Any]:
         build=builders.built(log="build.log"),
         time=builders.timed(),
         integrity=builders.integrity(builders.finding()),
-        profile=Stage(status="not-run", reason="ncu is not on PATH"),
+        profile=Profiling(status="not-run", reason="ncu is not on PATH"),
     )
     return {"cpu": interpreted, "sm_90": device}
 

@@ -401,7 +401,7 @@ def decorate(walk: Walk, frame: Frame, node: ast.expr, value: Value, function: F
         return value
     if texts & {"builtins.property", "functools.cached_property"} or "setter" in expressions.dotted_text(node):
         return value
-    if any(each.startswith("torch.library.") for each in texts):
+    if any(each.split(".")[:2] == ["torch", "library"] for each in texts):
         return value  # registering an operation leaves the function callable as it was
     made = invoke(walk, frame, node, decorator, Arguments([value])) if decorator.names else value
     started = any(each.startswith("pallas:") for each in made.names)
@@ -410,7 +410,7 @@ def decorate(walk: Walk, frame: Frame, node: ast.expr, value: Value, function: F
     return made
 
 
-def library(walk: Walk, frame: Frame, node: ast.AST, name: str, values: list[Value]) -> Value:
+def computed(walk: Walk, frame: Frame, node: ast.AST, name: str, values: list[Value]) -> Value:
     """A library computes `name` from `values`."""
     return libraries.compute(walk, frame, node, name, values)
 

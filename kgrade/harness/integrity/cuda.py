@@ -145,7 +145,7 @@ def _visit(unit: Unit, function: Function, node: Node) -> None:
         if not cuda_memory.only_read(node):
             function.handed.add(text_of(node))
         if cuda_names.works(text_of(node)) and (node.parent is None or node.parent.type != "call_expression"):
-            note(unit, function, "call", cuda_names.library(text_of(node)), node, frozenset({"compute"}), "cxx")
+            note(unit, function, "call", cuda_names.told(text_of(node)), node, frozenset({"compute"}), "cxx")
     elif kind == "call_expression":
         _call(unit, function, node)
     elif kind == "if_statement" and not (function.is_kernel or function.is_device):
@@ -215,7 +215,7 @@ def _call(unit: Unit, function: Function, node: Node) -> None:
         device = name.startswith("cub.") and (".Block" in name or ".Warp" in name)
         note(unit, function, "call", name, node, frozenset({"compute"} if work and not device else ()), "cxx")
     elif cuda_names.works(last):
-        note(unit, function, "call", cuda_names.library(last), node, frozenset({"compute"}), "cxx")
+        note(unit, function, "call", cuda_names.told(last), node, frozenset({"compute"}), "cxx")
     elif name in cuda_names.CALLS or (last in cuda_names.CALLS and "::" not in name):
         full = cuda_names.CALLS.get(name) or cuda_names.CALLS[last]
         note(unit, function, "call", full, node, detail=arguments[:200])

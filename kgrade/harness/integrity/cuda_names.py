@@ -15,7 +15,7 @@ def works(name: str) -> bool:
     return LIBRARY.match(name) is not None and not _HOUSEKEEPING.search(name)
 
 
-def library(name: str) -> str:
+def told(name: str) -> str:
     """The name of a library's function as findings say it."""
     return "cublas." + name if "blas" in name.lower() else name
 

@@ -17,6 +17,9 @@ _PURE = ("builtins.", "math.", "operator.", "functools.", "itertools.", "typing.
          "collections.", "warnings.", "logging.", "json.", "re.", "string.", "textwrap.", "enum.", "abc.",
          "copy.")  # fmt: skip
 
+_WITHOUT_TENSORS = [["torch", part] for part in ("cuda", "backends", "utils", "library", "version", "finfo", "iinfo")]
+"""Parts of torch whose functions return no tensor."""
+
 
 def call(walk: Walk, frame: Frame, node: ast.AST, name: str, function: Value, arguments: Arguments) -> Value:
     """What the library call `name` returns."""
@@ -146,18 +149,7 @@ def _source(name: str) -> str:
 def _array(walk: Walk, frame: Frame, node: ast.AST, name: str, last: str, arguments: Arguments) -> Value:
     values = arguments.all()
     here = place(frame.scope, node)
-    if name.startswith(
-        (
-            "torch.cuda.",
-            "torch.backends",
-            "torch.utils",
-            "torch.library",
-            "torch.version",
-            "torch.finfo",
-            "torch.iinfo",
-            "torch.autograd.graph",
-        )
-    ):
+    if name.startswith("torch.autograd.graph") or name.split(".")[:2] in _WITHOUT_TENSORS:
         return Value(frozenset({name + "()"}), NOTHING)
     if last in vocabulary.ALLOCATE_EMPTY:
         return Value(tags=frozenset({f"alloc:{here}:empty"}))

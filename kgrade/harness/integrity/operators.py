@@ -20,7 +20,7 @@ _OPERATORS: dict[type[ast.operator], str] = {
 def binary(walk: Walk, frame: Frame, node: ast.AST, left: Value, right: Value, kind: type[ast.operator]) -> Value:
     """`left OP right`: a constant, a library's product, a tensor's arithmetic, or host arithmetic."""
     if kind is ast.MatMult:
-        return calls.library(walk, frame, node, "@", [left, right])
+        return calls.computed(walk, frame, node, "@", [left, right])
     if left.const is not UNKNOWN and right.const is not UNKNOWN:
         folded = _fold(left.const, right.const, kind)
         if folded is not UNKNOWN:
@@ -36,7 +36,7 @@ def binary(walk: Walk, frame: Frame, node: ast.AST, left: Value, right: Value, k
     if left.items is not None and right.items is not None and kind is ast.Add:
         return Value(left.names | right.names, left.tags | right.tags, items=left.items + right.items)
     if (left.tensor or right.tensor) and kind in _OPERATORS:
-        return calls.library(walk, frame, node, "torch." + _OPERATORS[kind], [left, right])
+        return calls.computed(walk, frame, node, "torch." + _OPERATORS[kind], [left, right])
     if "pathlib.Path()" in left.names and kind is ast.Div:
         return Value(left.names, left.tags | {f"path:{right.const}"})
     if kind is ast.Div and isinstance(right.const, str):

@@ -7,6 +7,7 @@ It runs nothing of a submission.
 from __future__ import annotations
 
 import atexit
+import contextlib
 import os
 import resource
 import selectors
@@ -18,7 +19,6 @@ import threading
 import time
 from collections.abc import Mapping
 from pathlib import Path
-from typing import IO
 
 import msgspec
 
@@ -117,14 +117,8 @@ class _Reader:
         self.process.wait()
         for stream in (self.process.stdin, self.process.stdout):
             if stream is not None:
-                _close(stream)
-
-
-def _close(stream: IO[bytes]) -> None:
-    try:
-        stream.close()
-    except BrokenPipeError:
-        os.close(os.open(os.devnull, os.O_RDONLY))  # what was not taken from the buffer belongs to nobody now
+                with contextlib.suppress(BrokenPipeError):  # what was not taken belongs to nobody now
+                    stream.close()
 
 
 class _Readers:

@@ -276,7 +276,7 @@ RULES: tuple[Rule, ...] = (
         "A library does the work that a kernel was asked for.",
         "Libraries for allocation, views, metadata, and work that the task does not ask a kernel for.",
         "The names of the kernels in a profile of one call.",
-        work.library_wrapper,
+        work.work_of_libraries,
     ),
     Rule(
         "B2", "fallback",

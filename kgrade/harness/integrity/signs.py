@@ -73,7 +73,7 @@ class View:
         """Whether the result of a library call reaches what is returned."""
         return fact.detail in self.returned or fact.detail == "cxx"
 
-    def library_work(self) -> Iterator[tuple[Fact, str | None]]:
+    def calls_that_work(self) -> Iterator[tuple[Fact, str | None]]:
         """Library calls on a path from the entry whose result is returned, with their family of main work or None."""
         for fact in self.model.of("call", live=True):
             if "compute" in fact.about and self.flows(fact):

@@ -15,11 +15,11 @@ _SMALL = 16
 _COMPUTED = ("computed", "lib:", "op:", "from:in", "in:", "written:")
 
 
-def library_wrapper(view: View) -> Iterator[Sign]:
+def work_of_libraries(view: View) -> Iterator[Sign]:
     """B1: a library does the task's main work."""
     asked = view.asked
     found = False
-    for fact, family in view.library_work():
+    for fact, family in view.calls_that_work():
         forbidden = asked.forbids(fact.name)
         if fact.name.startswith(("cub.", "thrust.", "cutlass.", "reference")) or _packaged(fact.name):
             continue
@@ -69,7 +69,7 @@ def _packaged(name: str) -> bool:
 
 def fallback(view: View) -> Iterator[Sign]:
     """B2: a handler or a condition hands the work to a library."""
-    for fact, family in view.library_work():
+    for fact, family in view.calls_that_work():
         main = view.asked.forbids(fact.name) or family is not None or view.main(fact, family)
         if "except" in fact.guards and (main or not fact.name.startswith("torch.") or view.launches):
             yield at(fact, "suspect", f"{fact.name} takes over when something raises")
@@ -136,7 +136,7 @@ def dead_kernel(view: View) -> Iterator[Sign]:
     if not view.model.has_entry:
         return
     launched = view.model.launched()
-    works = any(True for _ in view.library_work())
+    works = any(True for _ in view.calls_that_work())
     returns = list(view.model.of("return", live=True))
     for key, kernel in view.model.kernels.items():
         if key in launched or kernel.device_only:
@@ -188,7 +188,7 @@ def trivial_constant(view: View) -> Iterator[Sign]:
         or (fact.name in view.model.kernels and view.model.kernels[fact.name].language == "cuda")
         for fact in view.launches
     )
-    if written and view.launches and not reached and not native and not list(view.library_work()):
+    if written and view.launches and not reached and not native and not list(view.calls_that_work()):
         for fact in view.model.of("launch", live=True):
             yield at(fact, "suspect", "the kernel is given no input and nothing computed from one")
     for fact in _unmade(view, ":constant"):
@@ -244,7 +244,7 @@ def pass_through(view: View) -> Iterator[Sign]:
             severity: Severity = "tell" if view.asked.language else "suspect"
             yield at(fact, severity, "an input is returned as the result, and no kernel wrote to it")
     moving = [fact for fact in view.launches if fact.live]
-    if moving and not view.real and view.asked.operations > 1 and not list(view.library_work()):
+    if moving and not view.real and view.asked.operations > 1 and not list(view.calls_that_work()):
         for fact in moving:
             yield at(fact, "suspect", "the only kernel moves or scales an input, where more is asked for")
 

@@ -11,7 +11,7 @@ from kgrade.desk.desk import Desk
 from kgrade.desk.people import Moved
 from kgrade.desk.saving import Saved
 from kgrade.desk.sitting import Sitting
-from kgrade.records.evidence import STAGES, Finding
+from kgrade.records.evidence import Finding
 from kgrade.records.slugs import ItemId
 from kgrade.repository.order import EmptyQueue
 from kgrade.tui.contexts import Option, PickContext, QuestionContext, TextContext
@@ -44,9 +44,8 @@ _STAGES: Final = {
     "check": "every case against the reference in float64",
     "time": "every benchmark case against its baselines",
     "integrity": "read it for signs of cheating, run what settles them",
-    "sanitize": "checkers of memory and races",
-    "profile": "what a profiler sees",
 }
+"""The stages that this version collects."""
 
 
 class GradingPage:
@@ -280,7 +279,7 @@ class GradingPage:
 
     def _collect(self, item: ItemId) -> None:
         """Ask for a stage, collect its evidence, and open the item again to show it."""
-        options = [Option("", "every stage"), *(Option(stage, f"{stage:<11}", _STAGES[stage]) for stage in STAGES)]
+        options = [Option("", "every stage"), *(Option(stage, f"{stage:<11}", what) for stage, what in _STAGES.items())]
 
         def chosen(stage: str) -> None:
             self._collect_stages(item, [stage] if stage else [])
