@@ -24,7 +24,7 @@ SHOWN = 40
 @click.argument("path", type=click.Path(path_type=Path))
 @click.option("--format", "kind", type=click.Choice(FORMATS), help="Default: seen from the files.")
 @click.option("--dry-run", is_flag=True, help="Only show what would come, what would not, and why.")
-@click.option("--as", "evaluator", metavar="EVALUATOR", help="Whose the verdicts are (default: kernelbench-hard).")
+@click.option("--as", "evaluator", metavar="EVALUATOR", help="Whose the verdicts are (default: the format's name).")
 @click.option("--rubric", default="generation", show_default=True, help="The sheet by which new tasks are graded.")
 @queue_option
 def command(path: Path, kind: str | None, dry_run: bool, evaluator: str | None, rubric: str, queue: Path) -> int:

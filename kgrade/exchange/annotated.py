@@ -19,7 +19,7 @@ from kgrade.records import yaml_text
 from kgrade.records.rubric import Verdict
 from kgrade.records.submission import Origin, Submission
 
-EVALUATOR = "kernelbench-hard"
+SOURCE = "kernelbench-hard"
 MARK = "# annotation, imported"
 ORDER = (
     "run_id", "model", "harness", "effort", "problem", "gpu", "peak_fraction", "correct", "verdict", "summary",
@@ -80,7 +80,7 @@ def annotation(value: Any, place: str, path: Path, options: Options) -> Arrivals
         place=place,
         task=task,
         submission=name,
-        evaluator=options.evaluator or EVALUATOR,
+        evaluator=options.evaluator_of(SOURCE),
         verdict=verdict,
         feedback=_feedback(whole),
         note=f"{MARK}\n{yaml_text.write(whole).decode()}",

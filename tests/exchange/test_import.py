@@ -87,7 +87,7 @@ def faults(queue: Repo) -> list[str]:
 def test_annotations_come_with_verdict_quotes_and_scores(queue: Repo, tmp_path: Path) -> None:
     folder = written(tmp_path / "in", {"one.yaml": ANNOTATION})
     assert brought(queue, folder) == 0
-    path = "queue/01-scale/submissions/20260101-101112-harness-model-01-scale/grades/kernelbench-hard.yaml"
+    path = "queue/01-scale/submissions/20260101-101112-harness-model-01-scale/grades/imported-kernelbench-hard.yaml"
     grade = codec.decode(Grade, queue.show(path, "main").encode() + b"\n", path)
     assert grade.verdict == "revise"
     for kept in ("rubric_leak", "peak_fraction: 0.25", "correct: true", "x = x.half()", "publish_grade: false"):
