@@ -9,7 +9,7 @@ from datetime import UTC, datetime, timedelta
 import msgspec
 
 from kgrade.audit.ratings import Graded
-from kgrade.records.slugs import ItemId
+from kgrade.records.slugs import ItemId, is_foreign
 from kgrade.repository.plan import Plan
 from kgrade.repository.tree import Snapshot
 
@@ -37,7 +37,8 @@ class Coverage(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def coverage(snapshot: Snapshot, grades: Sequence[Graded], plan: Plan, now: datetime | None = None) -> Coverage:
-    """Count; the pace is that of the last `PACE_DAYS` days up to `now`."""
+    """Count; the pace is that of the last `PACE_DAYS` days up to `now`. Verdicts from elsewhere grade nothing here."""
+    grades = [grade for grade in grades if not is_foreign(grade.evaluator)]
     every = (ItemId(task, name) for task in snapshot.tasks() for name in snapshot.submissions(task))
     wanted = {str(item): plan.graders(item) for item in every if not plan.is_retired(item)}
     of_item = Counter(grade.item for grade in grades)

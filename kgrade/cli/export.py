@@ -24,8 +24,9 @@ def command(what: str, kind: str | None, output: Path | None, queue: Path) -> No
     """Write one row for each grade of the queue, or for each preference between two submissions of a task.
 
     Every row says where its word comes from: one evaluator (single), several with the same verdict (unanimous), a lead
-    (adjudicated), or nobody yet (unresolved). A preference is an explicit comparison, or two grades of one evaluator
-    under the same sheet at least 10 points apart. In a blind queue authors are left out, and only its leads export.
+    (adjudicated), nobody yet (unresolved), or another format alone (imported). A preference is an explicit comparison,
+    or two grades of one evaluator under the same sheet at least 10 points apart. In a blind queue authors are left out,
+    and only its leads export.
     """
     from kgrade.audit.lead import office_at
     from kgrade.cli.lead import lead_of
