@@ -188,11 +188,14 @@ def place_of(path: Path, root: Path) -> str:
 
 
 def name_of(*texts: str) -> str:
-    """A slug for foreign names; one that had to be shortened keeps apart by a hash of the whole."""
+    """A slug for foreign names; one that was shortened, or has no letters, keeps apart by a hash of the whole."""
     import hashlib
 
     text = "-".join(texts)
-    slug = slug_of(text)
+    try:
+        slug = slug_of(text)
+    except ValueError:
+        return f"unnamed-{hashlib.sha256(text.encode()).hexdigest()[:8]}"
     whole = "".join(each if each.isalnum() else "-" for each in text.lower())
     if len(whole.strip("-")) <= 64:
         return slug

@@ -167,7 +167,7 @@ def _tolerance(
         key: max((each[key] for each in told if isinstance(each.get(key), int | float)), default=None)
         for key in ("max_atol", "max_rtol", "max_error_cap")
     }
-    ratios = [each["required_matched_ratio"] for each in told if each.get("required_matched_ratio") is not None]
+    ratios = [ratio for each in told if isinstance(ratio := each.get("required_matched_ratio"), int | float)]
     rows: dict[Any, Tolerance] = {}
     for kind in kinds:
         own = TOLERANCE.get(kind, 1e-1 if "float8" in kind else 1e-6)
@@ -181,7 +181,7 @@ def _drawn(line: dict[str, Any]) -> dict[str, Any]:
     """A workload without references to files that stay behind."""
     inputs = {
         key: {"type": "random"} if each.get("type") == "safetensors" else each
-        for key, each in line.get("inputs", {}).items()
+        for key, each in (line.get("inputs") or {}).items()
     }
     return {**line, "inputs": inputs}
 
