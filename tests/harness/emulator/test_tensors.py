@@ -32,7 +32,7 @@ ALLOCATED, FREED, FORGOTTEN = 0, 1, 2
 
 
 def told(loaded: Loaded, array: np.ndarray, what: int) -> None:
-    loaded.library.kgrade_emulator_tensor(
+    loaded.shared.kgrade_emulator_tensor(
         ctypes.c_void_p(array.ctypes.data), ctypes.c_ulong(array.nbytes), ctypes.c_int(what)
     )
 
@@ -46,7 +46,7 @@ def tensor() -> np.ndarray:
 @pytest.fixture
 def loaded(load: Callable[..., Loaded], tensor: np.ndarray) -> Iterator[Loaded]:
     made = load(SOURCE, True)
-    made.library.kgrade_emulator_reset()
+    made.shared.kgrade_emulator_reset()
     told(made, tensor, ALLOCATED)
     yield made
     told(made, tensor, FORGOTTEN)
@@ -55,8 +55,8 @@ def loaded(load: Callable[..., Loaded], tensor: np.ndarray) -> Iterator[Loaded]:
 def found(loaded: Loaded, tensor: np.ndarray, first: int) -> list[Finding]:
     """Copy 32 floats of the tensor into memory that the checks do not know, after a reset as before every call."""
     y = np.full(32, np.nan, np.float32)
-    loaded.library.kgrade_emulator_reset()
-    loaded.library.copy(
+    loaded.shared.kgrade_emulator_reset()
+    loaded.shared.copy(
         ctypes.c_void_p(tensor.ctypes.data), ctypes.c_void_p(y.ctypes.data), ctypes.c_int64(first), ctypes.c_void_p()
     )
     return loaded.findings
@@ -75,10 +75,10 @@ def test_an_access_beside_a_tensor_is_named(loaded: Loaded, tensor: np.ndarray, 
 
 def test_a_tensor_that_was_freed_is_named_until_its_memory_is_given_back(loaded: Loaded, tensor: np.ndarray) -> None:
     y = np.zeros(32, np.float32)
-    loaded.library.kgrade_emulator_reset()
+    loaded.shared.kgrade_emulator_reset()
     told(loaded, tensor, FREED)
     arguments = (tensor.ctypes.data, y.ctypes.data)
-    loaded.library.copy(*map(ctypes.c_void_p, arguments), ctypes.c_int64(0), ctypes.c_void_p())
+    loaded.shared.copy(*map(ctypes.c_void_p, arguments), ctypes.c_int64(0), ctypes.c_void_p())
     (finding,) = loaded.findings
     assert (finding.kind, finding.line) == ("use-after-free", 6)
     told(loaded, tensor, FORGOTTEN)
@@ -87,7 +87,7 @@ def test_a_tensor_that_was_freed_is_named_until_its_memory_is_given_back(loaded:
 
 def test_one_extension_tells_another_of_its_tensors(load: Callable[..., Loaded], loaded: Loaded, tensor: Any) -> None:
     other = load(SOURCE.replace("copied", "also_copied"), True)
-    loaded.library.kgrade_emulator_tell_tensors(ctypes.cast(other.library.kgrade_emulator_tensor, ctypes.c_void_p))
+    loaded.shared.kgrade_emulator_tell_tensors(ctypes.cast(other.shared.kgrade_emulator_tensor, ctypes.c_void_p))
     (finding,) = found(other, tensor, 1)
     assert (finding.kind, finding.kernel) == ("global-out-of-bounds", "also_copied")
     told(other, tensor, FORGOTTEN)
@@ -95,7 +95,7 @@ def test_one_extension_tells_another_of_its_tensors(load: Callable[..., Loaded],
 
 def test_the_lines_of_findings_are_looked_up_beside_the_extension(loaded: Loaded, tensor: np.ndarray) -> None:
     expected = found(loaded, tensor, 1)
-    text = loaded.library.kgrade_emulator_findings().decode()
+    text = loaded.shared.kgrade_emulator_findings().decode()
     answer = read({"findings": text, "library": str(loaded.path), "sources": loaded.sources})
     assert answer["unreadable"] is None
     assert told_findings(answer["findings"]) == expected
