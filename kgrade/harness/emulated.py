@@ -13,6 +13,7 @@ from kgrade.harness.compiled import Behind
 from kgrade.harness.dynamic import unexamined
 from kgrade.harness.emulator import CannotRun, translate
 from kgrade.harness.emulator.compiler import NO_COMPILER, Compiled, Compiler, find_compiler, runtime_cache
+from kgrade.harness.emulator.complaints import complaint
 from kgrade.harness.emulator.findings import read_findings
 from kgrade.harness.launch_bounds import launch_bounds
 from kgrade.harness.methods import INTERPRETED, Method
@@ -102,7 +103,8 @@ class EmulatedCandidate:
             self.reason = f"CPU emulation does not run {error.construct} (solution/{error.path}:{error.line})"
             return
         if self.made.shared is None:
-            self.reason = f"its translation does not compile for CPU emulation: {_first_error(self.made.log)}"
+            said = complaint(self.made.log, self.run.source.solution or {})
+            self.reason = f"its translation does not compile for CPU emulation: {said}"
             return
         self.workers = self._workers(self.made.shared)
 
@@ -159,9 +161,3 @@ class EmulatedCandidate:
 def _untimed(check: Check) -> Check:
     """Leave out how long the cases took: no number of an emulation may be taken for a time."""
     return msgspec.structs.replace(check, cases=[msgspec.structs.replace(case, seconds=0.0) for case in check.cases])
-
-
-def _first_error(log: str) -> str:
-    """Return the compiler's first complaint, from its log."""
-    lines = [line.strip() for line in log.splitlines()]
-    return next((line for line in lines if "error" in line.lower()), lines[-1] if lines else "no message")[:400]
