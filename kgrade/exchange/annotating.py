@@ -13,6 +13,7 @@ from kgrade.records.faults import BadRecord
 from kgrade.records.grade import Grade, LineNote
 
 ReadLines = Callable[[Graded, Grade, LineNote], str]
+_NAMES = ("run_id", "model", "harness", "effort", "auditor")
 _WORDS = {"accept": "clean", "hold": "suspect", "reject": "bug", "revise": "revise"}
 
 
@@ -25,7 +26,9 @@ def annotation_files(found: Export, text_of: ReadLines, *, named: bool) -> Itera
     taken: set[str] = set()
     for item in found.items:
         for grade in item.grades if item.submission is not None else ():
-            values = _as_it_came(grade) or _given_here(item, grade, text_of, named=named)
+            values = _as_it_came(grade) or _given_here(item, grade, text_of)
+            if not named:
+                values = _without_names(values, grade.item)
             yield _name(str(values["run_id"]), grade.evaluator if named else "", taken), yaml_text.write(values)
 
 
@@ -41,19 +44,25 @@ def _as_it_came(grade: Grade) -> dict[str, Any] | None:
     return canonical(held) if isinstance(held, dict) and held.get("run_id") else None
 
 
-def _given_here(item: Graded, grade: Grade, text_of: ReadLines, *, named: bool) -> dict[str, Any]:
+def _without_names(values: dict[str, Any], item: str) -> dict[str, Any]:
+    """`values` without what tells who wrote or judged: a run is called after its model, so its id goes too."""
+    told = {name: value for name, value in values.items() if name not in _NAMES}
+    return {"run_id": item.replace("/", "_"), **told}
+
+
+def _given_here(item: Graded, grade: Grade, text_of: ReadLines) -> dict[str, Any]:
     submission = item.submission
     assert submission is not None
     wrong = "wrong-result" in grade.gates and grade.gates["wrong-result"].confirmed
     values: dict[str, Any] = {
         "run_id": (submission.origin.ref if submission.origin else "") or grade.item.replace("/", "_"),
-        "model": submission.author if named else None,
+        "model": submission.author,
         "problem": item.id.task,
         "correct": False if wrong else None,
         "verdict": _word(grade),
         "summary": grade.feedback.strip() or None,
         "quotes": [_quote(note, text_of(item, grade, note)) for note in grade.comments],
-        "auditor": grade.evaluator if named else None,
+        "auditor": grade.evaluator,
     }
     return canonical({name: value for name, value in values.items() if value is not None})
 

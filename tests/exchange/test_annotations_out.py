@@ -72,6 +72,16 @@ def test_what_left_is_here_already_when_it_comes_back(
     assert "annotations: 3 here already" in capsys.readouterr().out
 
 
+def test_a_blind_queue_names_nobody(make_repo: Callable[..., Repo], tmp_path: Path) -> None:
+    queue = queue_of(make_repo, "ada", written(tmp_path / "in", {"one.yaml": f"{ANNOTATION}auditor: kim\n"}))
+    graded_by_ada(queue)
+    queue.commit({"kgrade.yaml": "schema: kgrade/settings@1\nblind: true\nleads: [ada]\n"})
+    out = [yaml_text.read(data, name)[0] for name, data in exported(queue, tmp_path / "out").items()]
+    assert [set(values) & {"model", "harness", "effort", "auditor"} for values in out] == [set(), set()]
+    assert {values["run_id"].partition("_")[0] for values in out} == {"01-scale"}
+    assert {values["verdict"] for values in out} == {"bug", "rubric_leak"}
+
+
 def test_a_folder_that_holds_files_is_refused(
     make_repo: Callable[..., Repo], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
