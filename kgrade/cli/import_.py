@@ -35,7 +35,7 @@ def command(path: Path, kind: str | None, dry_run: bool, evaluator: str | None, 
     and the exit code is 2.
     """
     from kgrade.exchange.formats import Options, UnknownFormat
-    from kgrade.exchange.importing import import_folder
+    from kgrade.exchange.importing import UnreadableFolder, import_folder
     from kgrade.records.slugs import is_slug
     from kgrade.repository.runner import Git
     from kgrade.repository.tree import TreeReader
@@ -47,7 +47,7 @@ def command(path: Path, kind: str | None, dry_run: bool, evaluator: str | None, 
         try:
             options = Options(format=kind, evaluator=evaluator, rubric=rubric)
             found = import_folder(reader, path, options, dry=dry_run, told=_telling())
-        except UnknownFormat as why:
+        except (UnknownFormat, UnreadableFolder) as why:
             raise BadInput(str(why)) from None
     _tell(found.rows, found.format, dry=dry_run)
     for saved in found.saved:

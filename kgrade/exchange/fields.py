@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 import difflib
+import hashlib
+import json
 from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 import msgspec
 
-from kgrade.exchange.brought import Noted
+from kgrade.exchange.brought import Arrivals, Noted, Refused
 from kgrade.records import yaml_text
 from kgrade.records.faults import BadRecord
 from kgrade.records.slugs import slug_of
 
-T = TypeVar("T")
 LARGEST = 8 * 1024 * 1024
 _KINDS = {
     "text": str, "a whole number": int, "a number": (int, float), "true or false": bool, "a list": list,
@@ -30,6 +31,14 @@ class Misfit(Exception):
     def __init__(self, place: str, why: str) -> None:
         super().__init__(why)
         self.place, self.why = place, why
+
+
+def refusing(arrivals: Arrivals) -> Arrivals:
+    """Hand over what comes up to the first misfit, and that as refused."""
+    try:
+        yield from arrivals
+    except Misfit as why:
+        yield Refused(place=why.place, why=why.why)
 
 
 class Fields:
@@ -150,8 +159,6 @@ def read_json(path: Path, root: Path) -> Any:
 
 def json_value(data: bytes, place: str) -> Any:
     """The value in `data`; raise Misfit with the line where it is no JSON."""
-    import json
-
     try:
         return json.loads(data)
     except json.JSONDecodeError as why:
@@ -189,8 +196,6 @@ def place_of(path: Path, root: Path) -> str:
 
 def name_of(*texts: str) -> str:
     """A slug for foreign names; one that was shortened, or has no letters, keeps apart by a hash of the whole."""
-    import hashlib
-
     text = "-".join(texts)
     try:
         slug = slug_of(text)

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from kgrade.exchange.brought import Arrivals, BroughtResult, BroughtSubmission, BroughtTask, Noted, Refused
+from kgrade.exchange.brought import Arrivals, BroughtResult, BroughtSubmission, BroughtTask, Noted
 from kgrade.exchange.fields import (
     Fields,
     Misfit,
@@ -16,11 +16,12 @@ from kgrade.exchange.fields import (
     place_of,
     read_json,
     read_text,
+    refusing,
     time_of,
 )  # fmt: skip
 from kgrade.exchange.options import Options
 from kgrade.records.evidence import Build, Case, CaseCheck, CaseStatus, Check, Timing
-from kgrade.records.submission import Origin, Submission
+from kgrade.records.submission import Origin, Submission, is_time
 from kgrade.records.task import DTYPES, CaseRow, Language, Task, Tolerance
 
 SOURCE = "flashinfer"
@@ -46,26 +47,19 @@ def read(root: Path, options: Options) -> Arrivals:
     workloads: dict[str, list[dict[str, Any]]] = {}
     for path in sorted(root.glob("workloads/**/*.jsonl")):
         for place, value in json_lines(path, root):
-            yield from _refusing(_workload(place, value, path.stem, workloads))
+            yield from refusing(_workload(place, value, path.stem, workloads))
     solutions = sorted(root.glob("solutions/**/*.json"))
     languages = dict(_languages(solutions))
     for path in sorted(root.glob("definitions/**/*.json")):
-        yield from _refusing(_definition(root, path, workloads, languages, options))
+        yield from refusing(_definition(root, path, workloads, languages, options))
     for path in solutions:
-        yield from _refusing(_solution(root, path))
+        yield from refusing(_solution(root, path))
     traces: dict[tuple[str, str, str], list[tuple[str, Fields, Any, str]]] = {}
     for path in sorted(root.glob("traces/**/*.jsonl")):
         for place, value in json_lines(path, root):
-            yield from _refusing(_trace(place, value, path, traces))
+            yield from refusing(_trace(place, value, path, traces))
     for key, told in traces.items():
-        yield from _refusing(_result(key, told))
-
-
-def _refusing(arrivals: Arrivals) -> Arrivals:
-    try:
-        yield from arrivals
-    except Misfit as why:
-        yield Refused(place=why.place, why=why.why)
+        yield from refusing(_result(key, told))
 
 
 def _workload(place: str, value: Any, stem: str, found: dict[str, list[dict[str, Any]]]) -> Arrivals:
@@ -301,6 +295,4 @@ def _timed(case: Case, evaluation: Fields) -> Iterator[str]:
 
 def _moment(text: str) -> str:
     """A time with its offset; one without is taken for UTC."""
-    from kgrade.records.submission import is_time
-
     return text if is_time(text) else f"{text}Z" if is_time(f"{text}Z") else "1970-01-01T00:00:00Z"

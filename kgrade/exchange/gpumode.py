@@ -17,6 +17,7 @@ from kgrade.exchange.fields import (
     read_json,
     read_text,
     read_yaml,
+    refusing,
     time_of,
 )  # fmt: skip
 from kgrade.exchange.modules import language_of
@@ -49,16 +50,9 @@ def read(root: Path, options: Options) -> Arrivals:
             yield Refused(place=why.place, why=why.why)
             continue
         for answer in answers:
-            yield from _refusing(_answer(root, name, answer))
+            yield from refusing(_answer(root, name, answer))
             for result in _results_of(answer):
-                yield from _refusing(_result(root, name, answer, result))
-
-
-def _refusing(arrivals: Arrivals) -> Arrivals:
-    try:
-        yield from arrivals
-    except Misfit as why:
-        yield Refused(place=why.place, why=why.why)
+                yield from refusing(_result(root, name, answer, result))
 
 
 def _problem(root: Path, folder: Path, name: str, answers: list[bytes], options: Options) -> Arrivals:
@@ -113,8 +107,8 @@ def _files(root: Path, folder: Path, fields: Fields) -> tuple[dict[str, bytes], 
             answer = name
             continue
         path = (folder / source).resolve()
-        if not path.is_relative_to(folder.resolve().parent.parent) or not path.is_file():
-            raise one.misfit("source", "a file in the problem's folder or beside it")
+        if not path.is_relative_to(root.resolve()) or not path.is_file():
+            raise one.misfit("source", "a file below what is imported; import the folder that holds it too")
         files[name] = read_text(path, root)
     return files, answer
 

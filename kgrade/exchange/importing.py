@@ -26,6 +26,10 @@ Told = Callable[[str], None]
 EVERY = 100
 
 
+class UnreadableFolder(Exception):
+    """A file or folder among what is imported that cannot be read; the sentence names it."""
+
+
 @dataclass(frozen=True)
 class Imported:
     """What an import came to: its table, and its commits (the queue's; and grades', where they have branches)."""
@@ -41,11 +45,14 @@ def import_folder(reader: TreeReader, path: Path, options: Options, *, dry: bool
     queue, settings = open_queue(reader)
     name, email = git_identity(reader.git)
     by = signature(reader.git, Identity(name or "kgrade", email or "kgrade@localhost"), settings)
-    found, arrivals = arrivals_of(path, options)
     landing = Landing(
         queue_snapshot(queue), reader, f"{by.identity.name} <{by.identity.email}>", _standing(queue, settings)
     )
-    rows = landing.take(_counted(arrivals, told))
+    try:
+        found, arrivals = arrivals_of(path, options)
+        rows = landing.take(_counted(arrivals, told))
+    except OSError as why:
+        raise UnreadableFolder(f"{why.filename or path} cannot be read: {why.strerror}; nothing was imported") from None
     saved = [] if dry else _commit(queue, settings, landing, f"import: {path.name or found} ({found})", rows, by, told)
     notes = [] if dry or not saved else _send(queue, by)
     return Imported(found, rows, saved, notes)

@@ -16,6 +16,7 @@ from kgrade.exchange.fields import (
     pretty,
     read_json,
     read_text,
+    refusing,
     time_of,
 )  # fmt: skip
 from kgrade.exchange.modules import language_of, module_task
@@ -24,6 +25,7 @@ from kgrade.records.evidence import Build, Check, Timing
 from kgrade.records.submission import Origin, Submission
 
 SOURCE = "kernelbench"
+METHOD = "imported: KernelBench's own run, from eval_results.json; not run here"
 NOT_RUN = -1.0
 _PROBLEM = re.compile(r"(\d+)_(\w+)\.py")
 _SAMPLE = re.compile(r"level_(\d+)_problem_(\d+)_sample_(\d+)_kernel\.py")
@@ -46,21 +48,14 @@ def read(root: Path, options: Options) -> Arrivals:
     for level, number, _, path in samples:
         sources.setdefault((level, number), []).append(path)
     for (level, number), path in sorted(problems.items()):
-        yield from _refusing(_problem(root, level, number, path, sources.get((level, number), []), options))
+        yield from refusing(_problem(root, level, number, path, sources.get((level, number), []), options))
     for level, number, sample, path in samples:
-        yield from _refusing(_sample(root, level, number, sample, path, problems))
+        yield from refusing(_sample(root, level, number, sample, path, problems))
     baselines: Baselines = {}
     for path in sorted(root.glob("results/timing/*/baseline_time_*.json")):
-        yield from _refusing(_baseline(root, path, baselines))
+        yield from refusing(_baseline(root, path, baselines))
     for path in sorted(_results(root)):
-        yield from _refusing(_result_file(root, path, problems, baselines))
-
-
-def _refusing(arrivals: Arrivals) -> Arrivals:
-    try:
-        yield from arrivals
-    except Misfit as why:
-        yield Refused(place=why.place, why=why.why)
+        yield from refusing(_result_file(root, path, problems, baselines))
 
 
 def task_name(level: int, number: int, path: Path | None) -> str:
@@ -145,20 +140,16 @@ class _Result:
         )
 
 
-def _method() -> str:
-    return "imported: KernelBench's own run, from eval_results.json; not run here"
-
-
 def _build(compiled: bool, said: Fields) -> Build:
     if compiled:
-        return Build(status="passed", method=_method())
+        return Build(status="passed", method=METHOD)
     why = said.values.get("compilation_error") or said.values.get("compilation_error_name") or "it did not compile"
-    return Build(status="failed", reason=str(why), method=_method())
+    return Build(status="failed", reason=str(why), method=METHOD)
 
 
 def _check(compiled: bool, correct: bool, said: Fields) -> Check:
     trials = said.values.get("correctness_trials")
-    method = f"{_method()}{f'; trials passed {trials}' if trials else ''}"
+    method = f"{METHOD}{f'; trials passed {trials}' if trials else ''}"
     if correct:
         return Check(status="passed", method=method)
     if not compiled:
@@ -173,14 +164,12 @@ def _time(fields: Fields, correct: bool, baselines: list[str]) -> Timing:
     runtime, reference = fields.number("runtime", NOT_RUN), fields.number("ref_runtime", NOT_RUN)
     stats, theirs = fields.mapping("runtime_stats", {}), fields.mapping("ref_runtime_stats", {})
     if runtime == NOT_RUN:
-        return Timing(status="not-run", reason="it was not timed there", method=_method())
+        return Timing(status="not-run", reason="it was not timed there", method=METHOD)
     notes = [f"runtime there: {_stats(runtime, stats)}"]
     notes += [f"reference there: {_stats(reference, theirs)}"] if reference != NOT_RUN else []
     flagged = "excessive_speedup" in fields.mapping("metadata", {}).values
     reason = "it was flagged there for an excessive speedup" if flagged else None
-    return Timing(
-        status="flagged" if flagged else "passed", reason=reason, method=_method(), notes=[*notes, *baselines]
-    )
+    return Timing(status="flagged" if flagged else "passed", reason=reason, method=METHOD, notes=[*notes, *baselines])
 
 
 def _stats(mean: float, stats: Fields) -> str:

@@ -18,6 +18,7 @@ from kgrade.exchange.brought import (
     Refused,
 )
 from kgrade.exchange.fields import name_of
+from kgrade.exchange.hollow import HOLLOW
 from kgrade.records import codec
 from kgrade.records.evidence import (
     NOT_COLLECTED,
@@ -34,6 +35,7 @@ from kgrade.records.faults import BadRecord
 from kgrade.records.grade import About, Grade, SheetRef, Times
 from kgrade.records.rubric import sheet_sha256
 from kgrade.records.slugs import ItemId
+from kgrade.records.task import Task
 from kgrade.repository.commits import rebuilt
 from kgrade.repository.moves import FileMove
 from kgrade.repository.objects import object_id
@@ -41,6 +43,8 @@ from kgrade.repository.tree import Snapshot, TreeError, TreeReader, split_path
 
 State = Literal["new", "changed", "here already", "refused", "note"]
 NOT_THERE = "the foreign format has no place for it"
+OF_THE_QUEUE = ("submissions/", "evidence/", "grades/", "comparisons/")
+"""Folders of a task that hold what was handed in and what people said: no foreign file lands there."""
 
 
 class Row(msgspec.Struct, frozen=True, kw_only=True):
@@ -106,6 +110,10 @@ class Landing:
             first_problem = problems[0]
             why = f"{first_problem.where}: found {first_problem.found}, expected {first_problem.expected}"
             return _row("refused", task, why=why)
+        own = {"task.yaml": codec.encode_yaml(task.record), "prompt.md": task.prompt.encode()}
+        taken = next((path for path in sorted(task.files) if path in own or path.startswith(OF_THE_QUEUE)), None)
+        if taken is not None:
+            return _row("refused", task, why=f"its file {taken} would land where the queue keeps its own; rename it")
         standing = self._below(folder)
         if standing and (task.hollow or self._holds(standing, task.files)):
             return _row("here already", task, folder)
@@ -114,7 +122,7 @@ class Landing:
             return _row(
                 "refused", task, why=f"{folder} is here with other bytes, and what is here is never overwritten"
             )
-        files = {"task.yaml": codec.encode_yaml(task.record), "prompt.md": task.prompt.encode(), **task.files}
+        files = {**own, **task.files}
         self._tasks[task.name] = task
         self._trees[folder] = self._tree(files)
         gone = {f"{folder}/{path}": None for path in standing if path not in files}
@@ -215,8 +223,6 @@ class Landing:
         return _row("changed" if old is not None else "new", brought, path)
 
     def _rubric(self, task: str) -> SheetRef:
-        from kgrade.records.task import Task
-
         path = f"queue/{task}/task.yaml"
         data = self._read(path)
         name = codec.decode(Task, data or b"", path).rubric
@@ -251,7 +257,7 @@ class Landing:
 
     def _below(self, folder: str) -> dict[str, str]:
         """Blob ids by path of what stands in a folder of the queue, a task's submissions and findings left out."""
-        skipped = ("submissions/", "evidence/", "grades/", "comparisons/") if folder.count("/") == 1 else ()
+        skipped = OF_THE_QUEUE if folder.count("/") == 1 else ()
         found = {path.removeprefix(f"{folder}/"): entry.oid for path, entry in self.snapshot.walk(folder)}
         return {path: oid for path, oid in found.items() if not path.startswith(skipped)} if skipped else found
 
@@ -268,9 +274,6 @@ class Landing:
             split_path(path)
         moves = [FileMove(path, None, object_id("blob", data, kind)) for path, data in files.items()]
         return rebuilt(self.reader, None, moves)[0]
-
-
-HOLLOW = "NOT-IMPORTED.md"
 
 
 def tally(rows: Iterable[Row]) -> dict[State, int]:

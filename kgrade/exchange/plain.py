@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
+import msgspec
+
 from kgrade.exchange.brought import Arrivals, BroughtSubmission, BroughtTask, Noted, Refused
 from kgrade.exchange.fields import Misfit, name_of, place_of, read_text, time_of
 from kgrade.exchange.hollow import hollow_task
@@ -38,8 +40,6 @@ def read(root: Path, options: Options) -> Arrivals:
 
 
 def _task(root: Path, name: str, prompt: Path | None, options: Options) -> BroughtTask:
-    import msgspec
-
     task = hollow_task(root.name, name, root.resolve().name, options.rubric)
     sources = (path.read_bytes() for path in _below(root) if path.suffix in SOURCES and not path.is_symlink())
     record = msgspec.structs.replace(task.record, language=language_of(sources))

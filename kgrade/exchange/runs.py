@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from kgrade.exchange import annotated
-from kgrade.exchange.brought import Arrivals, BroughtResult, BroughtSubmission, BroughtTask, Refused
+from kgrade.exchange.brought import Arrivals, BroughtResult, BroughtSubmission, BroughtTask
 from kgrade.exchange.fields import (
     Fields,
     Misfit,
@@ -15,6 +15,7 @@ from kgrade.exchange.fields import (
     read_json,
     read_text,
     read_yaml,
+    refusing,
     time_of,
 )  # fmt: skip
 from kgrade.exchange.hollow import hollow_task
@@ -39,17 +40,10 @@ def read(root: Path, options: Options) -> Arrivals:
     answers = {_problem_of(path.parent): path.parent / "solution.py" for path in runs}
     known = {path.parent.name for path in _problems(root)}
     for path in sorted(_problems(root)):
-        yield from _refusing(_problem(root, path.parent, answers.get(path.parent.name), options))
+        yield from refusing(_problem(root, path.parent, answers.get(path.parent.name), options))
     for path in runs:
-        yield from _refusing(_run(root, path, known, options))
+        yield from refusing(_run(root, path, known, options))
     yield from annotated.read(root, options)
-
-
-def _refusing(arrivals: Arrivals) -> Arrivals:
-    try:
-        yield from arrivals
-    except Misfit as why:
-        yield Refused(place=why.place, why=why.why)
 
 
 def _problem(root: Path, folder: Path, answer: Path | None, options: Options) -> Arrivals:

@@ -234,6 +234,42 @@ def test_a_folder_of_each_format_comes_once(
     assert not faults(queue)
 
 
+@pytest.mark.parametrize(
+    "path", ["task.yaml", "prompt.md", "grades/bob.yaml", "submissions/s01/grades/bob.yaml", "evidence/cpu.json"]
+)
+def test_a_foreign_file_never_lands_where_the_queue_keeps_its_own(
+    queue: Repo, tmp_path: Path, capsys: pytest.CaptureFixture[str], path: str
+) -> None:
+    problem = {"task_id": "CUDA/0", "prompt": "Scale.", "context_files": [{"path": path, "content": "x"}]}
+    folder = written(tmp_path / "in", {"problems.jsonl": json.dumps(problem) + "\n"})
+    before = commits(queue)
+    assert brought(queue, folder) == 2
+    assert f"its file {path} would land where the queue keeps its own; rename it" in capsys.readouterr().err
+    assert commits(queue) == before
+
+
+def test_a_problem_takes_no_file_from_outside_of_what_is_imported(
+    queue: Repo, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    files = FOLDERS["gpumode"]
+    outside = files["scale/task.yml"].replace("source: reference.py", "source: ../../secret.py")
+    folder = written(tmp_path / "in", {**files, "scale/task.yml": outside})
+    (tmp_path / "secret.py").write_text(files["scale/reference.py"])
+    assert brought(queue, folder) == 2
+    assert "expected a file below what is imported; import the folder that holds it too" in capsys.readouterr().err
+    assert brought(queue, tmp_path, "--format", "gpumode") == 0, "the folder above holds it"
+
+
+def test_what_cannot_be_read_is_named_and_nothing_comes(
+    queue: Repo, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = written(tmp_path / "in", {"one.yaml": ANNOTATION, "two.jsonl/inside": ""})
+    before = commits(queue)
+    assert brought(queue, folder) == 2
+    assert "two.jsonl cannot be read: Is a directory; nothing was imported" in capsys.readouterr().err
+    assert commits(queue) == before
+
+
 def test_what_is_no_known_format_is_said(queue: Repo, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert brought(queue, written(tmp_path / "in", {"notes.txt": "x"})) == 2
     assert "looks like none of" in capsys.readouterr().err
