@@ -71,7 +71,7 @@ def test_error_figures_take_less_than_a_comparison_and_a_sort(keep: Callable[[Me
         return time.perf_counter() - begin
 
     pairs = interleaved(ours, theirs)
-    because = "the bound is for 64 M elements, and fewer gain less from threads" if millions < 64 else ""
+    because = "the bound is set for 64 M elements" if millions < 64 else ""
     keep(compared(f"error figures of {millions} M float32 over assert_close and a sort", pairs, 0.7), because)
 
 
