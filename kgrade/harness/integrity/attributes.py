@@ -6,7 +6,7 @@ import ast
 import builtins
 from pathlib import PurePosixPath
 
-from kgrade.harness.integrity import statements, vocabulary
+from kgrade.harness.integrity import objects, statements, vocabulary
 from kgrade.harness.integrity.model import NOTHING
 from kgrade.harness.integrity.values import ANY, UNKNOWN, Frame, Scope, Value, Walk, merge
 
@@ -138,7 +138,9 @@ def get_attribute(walk: Walk, frame: Frame, owner: Value, attr: str, node: ast.A
             if scope is not None and attr in scope.variables:
                 found.append(lookup(walk, Frame(scope, frame.live, frame.setup), attr))
         elif name.startswith(("obj:", "class:")):
-            found.append(member(walk, frame, name, attr))
+            found.append(objects.property_of(walk, frame, node, member(walk, frame, name, attr)))
+        elif name.startswith("super:"):
+            found.append(objects.of_parent(walk, frame, name, attr))
         elif name.startswith(("def:", "bound:")):
             owned = "def:" + name.partition(":")[2].partition("|")[0]
             kept = walk.attributes.get((owned, attr))

@@ -7,7 +7,7 @@ import operator
 from collections.abc import Callable
 from typing import Any
 
-from kgrade.harness.integrity import attributes, calls, operators, statements
+from kgrade.harness.integrity import attributes, calls, objects, operators, statements
 from kgrade.harness.integrity.model import NOTHING, Tags
 from kgrade.harness.integrity.operators import LONGEST_TEXT
 from kgrade.harness.integrity.values import (
@@ -171,6 +171,9 @@ def subscript(walk: Walk, frame: Frame, owner: Value, key: Value, node: ast.AST)
         return Value(launchers, owner.tags | {tag for tag in key.tags if tag.startswith("part:")})
     if owner.items is not None and type(key.const) is int and -len(owner.items) <= key.const < len(owner.items):
         return owner.items[key.const]
+    made = objects.item(walk, frame, node, owner, key)
+    if made is not None:
+        return made
     own = attributes.anywhere(walk, owner) if key.const is UNKNOWN and not owner.tensor else ""
     boxes = [own] if own else [name for name in owner.names if name.startswith("box:")]
     if boxes:

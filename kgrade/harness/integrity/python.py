@@ -7,7 +7,7 @@ import warnings
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
-from kgrade.harness.integrity import attributes, calls, kernels, statements
+from kgrade.harness.integrity import attributes, calls, kernels, objects, statements
 from kgrade.harness.integrity.model import NOTHING, Fact, Model
 from kgrade.harness.integrity.values import (
     ANY,
@@ -123,8 +123,9 @@ def _defines(node: ast.stmt, name: str) -> bool:
 
 
 def _entries(walk: Walk, root: str, name: str) -> list[tuple[Scope, Value]]:
-    if root and name in walk.modules[root].variables:
-        return [(walk.modules[root], walk.modules[root].variables[name])]
+    for each in (name, *USUAL_ENTRIES) if root else ():
+        if each in walk.modules[root].variables:
+            return [(walk.modules[root], walk.modules[root].variables[each])]
     found = []
     for path, scope in sorted(walk.modules.items()):
         if path not in walk.trees:
@@ -151,7 +152,7 @@ def _enter(walk: Walk, ask: Ask, scope: Scope, value: Value) -> None:
             setup = Frame(scope, live=False, setup=True)
             made = Value(frozenset({name}))
             if name.startswith("class:"):
-                made = calls.instantiate(walk, setup, here, key, calls.Arguments())
+                made = objects.instantiate(walk, setup, here, key, calls.Arguments())
             if not any(attributes.member(walk, setup, "obj:" + key, each).names for each in ("forward", "__call__")):
                 _make(walk, scope, here, key)
             for attr in ("forward", "__call__"):
@@ -171,7 +172,7 @@ def _make(walk: Walk, scope: Scope, here: ast.AST, key: str) -> None:
     """The entry is a class that does its work while an object is made."""
     frame = Frame(scope, live=True, setup=False, entry=True)
     given = calls.Arguments([Value(tags=frozenset({"in:x"}))])
-    walk.note(frame, "return", "entry", here, calls.instantiate(walk, frame, here, key, given).tags)
+    walk.note(frame, "return", "entry", here, objects.instantiate(walk, frame, here, key, given).tags)
 
 
 def _call(walk: Walk, ask: Ask, function: Function, bound: Value | None) -> None:

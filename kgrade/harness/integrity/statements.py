@@ -6,7 +6,7 @@ import ast
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from kgrade.harness.integrity import attributes, calls, expressions, operators
+from kgrade.harness.integrity import attributes, calls, expressions, objects, operators
 from kgrade.harness.integrity.model import NOTHING, Tags
 from kgrade.harness.integrity.values import ANY, UNKNOWN, Class, Frame, Function, Scope, Value, Walk, joined, place
 
@@ -326,7 +326,7 @@ def _class(walk: Walk, frame: Frame, node: ast.ClassDef) -> bool:
     scope = walk.classes[key].scope if key in walk.classes else Scope(frame.scope.path, frame.scope, key, is_class=True)
     scope.parent = frame.scope
     bases = frozenset().union(*(expressions.evaluate(walk, frame, base).names for base in node.bases))
-    walk.classes[key] = Class(key, node.name, node, scope, bases)
+    walk.classes[key] = Class(key, node.name, scope, bases, objects.fields_of(walk, node, bases))
     inner = Frame(scope, frame.live, frame.setup, frame.guards)
     execute(walk, inner, node.body)
     if bases & {"torch.Tensor", "numpy.ndarray", "jax.Array"} or "__torch_function__" in scope.variables:
