@@ -111,7 +111,7 @@ def one(walk: Walk, frame: Frame, node: ast.AST, name: str, function: Value, arg
 def _part_of_grid(walk: Walk, frame: Frame, node: ast.AST, key: str, function: Value) -> None:
     """Note a grid of a fixed part of a length, where the kernel does not handle as many elements in each program."""
     kernel = walk.functions.get(key)
-    if kernel is None:
+    if kernel is None or kernel.jit == "cuda":
         return
     numbers = {each.value for each in ast.walk(kernel.node) if isinstance(each, ast.Constant)}
     for tag in sorted(function.tags):

@@ -10,7 +10,7 @@ from kgrade.harness.integrity.asked import Asked
 from kgrade.harness.integrity.model import Fact, Model, Tags
 from kgrade.records.evidence import Severity
 
-DEGENERATE = {"shape", "dtype", "is:0", *(f"{how}:{size}" for how in ("equals", "below") for size in (0, 1))}
+DEGENERATE = {"shape", "dtype", "is:0", "not:0", *(f"{how}:{size}" for how in ("equals", "below") for size in (0, 1))}
 """What a branch may look at that sets aside inputs for which there is nothing to compute."""
 
 

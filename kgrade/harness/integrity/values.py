@@ -117,7 +117,10 @@ class Scope:
 
 @dataclass(slots=True, eq=False)
 class Function:
-    """A function, method or lambda of the submission. `jit` names the language where it is a kernel."""
+    """A function, method or lambda of the submission. `jit` names the language where it is a kernel.
+
+    `stores` holds the parameters that a kernel in native code stores to.
+    """
 
     key: str
     name: str
@@ -130,6 +133,7 @@ class Function:
     static: bool = False
     of_class: bool = False
     is_property: bool = False
+    stores: Tags | None = None
 
 
 @dataclass(slots=True, eq=False)
