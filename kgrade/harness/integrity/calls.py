@@ -199,8 +199,18 @@ def _read(walk: Walk, frame: Frame, function: Function, arguments: Arguments) ->
         return expressions.evaluate(walk, inner, function.node.body), inner.written
     if not statements.execute(walk, inner, function.node.body):
         inner.exits.append(inner.written)
-    written = joined(inner.exits, _last_guard(inner)) if inner.exits else inner.written
-    return merge(*inner.returns), written
+    return merge(*inner.returns), joined(_ways(inner, arguments), _last_guard(inner)) if inner.exits else inner.written
+
+
+def _ways(frame: Frame, arguments: Arguments) -> list[set[str]]:
+    """What is filled at each exit of a body; a buffer that is neither given nor handed back there is no matter."""
+    given = NOTHING.union(*(value.buffers for value in arguments.all()))
+    handed = [value.tags for value in frame.returns] + [NOTHING] * len(frame.exits)
+    somewhere = {token for way in frame.exits for token in way if token.startswith("alloc:")}
+    return [
+        way | {token for token in somewhere - given if token not in about and "from:" + token not in about}
+        for way, about in zip(frame.exits, handed, strict=False)
+    ]
 
 
 def _last_guard(frame: Frame) -> str:
@@ -275,8 +285,7 @@ def fill(walk: Walk, frame: Frame, node: ast.AST, arguments: Arguments, *, retur
     into: set[str] = set()
     tokens: set[str] = set()
     for value in arguments.all():
-        values = value.items or (value,)
-        for each in values:
+        for each in objects.held(walk, value):
             tokens |= each.buffers
             into |= {tag for tag in each.tags if tag.startswith(("lib:", "op:"))}
             into |= {tag for token in each.identity for tag in walk.contents[token] if tag.startswith("lib:")}

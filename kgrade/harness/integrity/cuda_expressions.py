@@ -101,6 +101,8 @@ def _name(reader: Reader, node: Node) -> ast.expr:
     text = text_of(node)
     if text == "NULL":
         return reader.at(node, ast.Constant(None))
+    if text in ("cudaSuccess", "hipSuccess"):
+        return reader.at(node, ast.Constant(0))
     if text in reader.fields:
         return reader.name(node, "this." + text)
     if text in reader.unit.constants:

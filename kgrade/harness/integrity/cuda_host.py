@@ -357,6 +357,8 @@ class _Host:
         )
         if given and inner and not _SUCCESS.match(text_of(given[0])):
             return [self.reader.at(node, ast.Raise(None, None))]  # a status that says what is refused
+        if isinstance(value, ast.Call):
+            self.reader.do(node, value)
         return [self.reader.at(node, ast.Return(self.filled()))]
 
     def _for_statement(self, node: Node) -> list[ast.stmt]:

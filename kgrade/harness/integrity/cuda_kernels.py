@@ -28,7 +28,7 @@ def look(function: Function, node: Node) -> None:
     function.parameters = list(flow.parameters)
     function.stores = flow.written
     if not flow.opaque and flow.written and flow.stored:
-        reached = list(flow.reached([*flow.stored, *flow.conditions]))
+        reached = list(flow.reached([*flow.stored, *flow.targets, *flow.conditions]))
         function.blind = not any(flow.loads(each) for each in reached)
         function.moves = not flow.mixed and _operations(flow) == 0
 
@@ -45,9 +45,21 @@ class _Flow:
         self.targets: list[Node] = []
         self.opaque = self.mixed = False
         self.shared: set[str] = set()
+        self.body = body
         for each in _inside(body):
             self._visit(each)
+        self.outputs = {root for each in self.targets if _points(each) for root in self.roots(each)} - self.read()
         self.written = {root for target in self.targets for root in self.roots(target)} - self.constant
+
+    def read(self) -> set[str]:
+        """The pointers of which an element is read: it stands where nothing is assigned to it."""
+        targets = {each.id for each in self.targets}
+        return {
+            root
+            for each in _inside(self.body)
+            if each.id not in targets and each.type in ("subscript_expression", "pointer_expression") and _points(each)
+            for root in self.roots(each)
+        }
 
     def _visit(self, node: Node) -> None:
         if node.type == "init_declarator":
@@ -81,6 +93,7 @@ class _Flow:
         if not _points(target):
             self.addresses[name].append(value)
         else:
+            self.values[name].append(target)
             self.targets.append(target)
             if self.roots(target) or name not in self.shared:
                 self.stored.append(value)
@@ -96,7 +109,7 @@ class _Flow:
             self.stored += parts[1:]
             self.mixed |= called.startswith("atomic")
             for each in parts[:1]:
-                self.values[_base(each)] += parts[1:]
+                self.values[_base(each)] += parts
             return
         for each in parts:
             pointer = each.type == "identifier" and (self.parameters.get(text_of(each)) or text_of(each) in self.shared)
@@ -131,7 +144,7 @@ class _Flow:
     def loads(self, node: Node) -> bool:
         """Whether `node` reads an element that the kernel was given, or something that cannot be told."""
         if node.type in ("subscript_expression", "pointer_expression") and _points(node):
-            return bool(self.roots(node))
+            return bool(self.roots(node) - self.outputs)
         if node.type == "call_expression":
             called = text_of(node.child_by_field_name("function")).partition("<")[0]
             return called in _LOADS or "tex" in called or "load" in called

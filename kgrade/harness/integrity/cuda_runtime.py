@@ -6,6 +6,7 @@ import ast
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
+from kgrade.harness.integrity.cuda_names import LAUNCHERS
 from kgrade.harness.integrity.cuda_reader import Reader
 from kgrade.harness.integrity.cuda_unit import text_of
 
@@ -94,4 +95,18 @@ STEMS: dict[str, Callable[[Reader, Node, list[ast.expr]], ast.expr]] = {
 
 def special(name: str) -> Callable[[Reader, Node, list[ast.expr]], ast.expr] | None:
     """How the function of the runtime called `name` is told, or None."""
-    return RUNTIME.get(name) or next((made for key, made in STEMS.items() if name.startswith(key)), None)
+    known = RUNTIME.get(name) or next((made for key, made in STEMS.items() if name.startswith(key)), None)
+    return known or (_succeeds if name.startswith(("cuda", "hip")) and name not in LAUNCHERS else None)
+
+
+def _succeeds(reader: Reader, node: Node, given: list[ast.expr]) -> ast.expr:
+    """Anything else of the runtime: it succeeds, and sets what it is given the address of."""
+    for each, value in zip(_plain(node), given, strict=False):
+        if text_of(each).startswith("&"):
+            reader.assign(node, value, reader.unknown(node))
+    return ast.Constant(0)
+
+
+def _plain(node: Node) -> list[Node]:
+    given = node.child_by_field_name("arguments")
+    return [each for each in (given.named_children if given is not None else []) if each.type != "comment"]

@@ -98,9 +98,10 @@ def _if(walk: Walk, frame: Frame, node: ast.If) -> bool:
     truth = None if test.const is UNKNOWN else bool(test.const)
     name = place(frame.scope, node)
     branch_tags = test.tags | expressions.literals(node.test) | _tabulated(walk, frame, node.test)
+    # How large a part of the input is looked at; which part is no matter.
+    branch_tags = frozenset(tag for tag in branch_tags if not tag.startswith("part"))
     if "shape" in test.tags and isinstance(node.test, ast.Name | ast.BinOp | ast.Attribute):
-        # Whether there is anything of a part of the input; which part is no matter.
-        branch_tags = frozenset(tag for tag in branch_tags if not tag.startswith("part")) | {"not:0"}
+        branch_tags |= {"not:0"}
     if truth is None and (any(tag.startswith("from:in") for tag in test.tags) or _compares_element(node.test, test)):
         branch_tags |= {"data"}
     frame.branch_tags[name] = branch_tags
