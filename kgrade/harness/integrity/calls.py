@@ -67,6 +67,7 @@ def invoke(walk: Walk, frame: Frame, node: ast.AST, function: Value, arguments: 
     if not function.names:
         for value in arguments.all():
             frame.written.update(value.buffers)
+        walk.use(*arguments.all())
         return derived(function, *arguments.all())
     found = [one(walk, frame, node, name, function, arguments) for name in sorted(function.names)[:12]]
     return merge(*found)
@@ -94,6 +95,9 @@ def one(walk: Walk, frame: Frame, node: ast.AST, name: str, function: Value, arg
         return attributes.get_attribute(walk, frame, arguments.first(), rest, node)
     if kind == "launcher" and any(tag.startswith("part:") for tag in function.tags):
         _part_of_grid(walk, frame, node, rest, function)
+    if kind == "launcher" and "fixed" in function.tags:
+        if any(token.endswith(":nan") for value in arguments.all() for token in value.identity):
+            walk.note(frame, "nan", "what starts as NaN stays so where the grid is small", node)
     if kind in ("launcher", "pallas"):
         return launch(walk, frame, node, rest.partition("|")[0], arguments, returns=kind == "pallas")
     if kind == "ext":
@@ -285,7 +289,9 @@ def fill(walk: Walk, frame: Frame, node: ast.AST, arguments: Arguments, *, retur
     into: set[str] = set()
     tokens: set[str] = set()
     for value in arguments.all():
+        walk.use(value)
         for each in objects.held(walk, value):
+            walk.use(each)
             tokens |= each.buffers
             into |= {tag for tag in each.tags if tag.startswith(("lib:", "op:"))}
             into |= {tag for token in each.identity for tag in walk.contents[token] if tag.startswith("lib:")}

@@ -40,6 +40,7 @@ def _return(walk: Walk, frame: Frame, node: ast.Return) -> bool:
         frame.returns.append(value)
         frame.exits.append(set(frame.written))
         frame.left_at = frame.left_at or (frame.guards[-1][:-1] if frame.guards else "")
+    walk.use(value)
     if frame.entry:
         made = value.identity | {tag[5:] for tag in value.tags if tag.startswith("from:alloc:")}
         empty = {token for token in made if token.startswith("alloc:") and not _filled(frame, token)}
@@ -50,6 +51,9 @@ def _return(walk: Walk, frame: Frame, node: ast.Return) -> bool:
             if token in frame.written:
                 about |= {"written:" + token}
         walk.note(frame, "return", "entry", node, about)
+        for token in sorted((value.identity & walk.made_before) - frame.written):
+            if walk.contents[token]:
+                walk.note(frame, "memo", "prepared:" + token, node, walk.contents[token])
         for token in sorted(unwritten):
             guarding = frozenset().union(*(frame.branch_tags.get(guard[:-1], NOTHING) for guard in frame.guards))
             keys = walk.keys[token] | guarding | _collected(walk, token)
