@@ -95,9 +95,9 @@ def one(walk: Walk, frame: Frame, node: ast.AST, name: str, function: Value, arg
         return attributes.get_attribute(walk, frame, arguments.first(), rest, node)
     if kind == "launcher" and any(tag.startswith("part:") for tag in function.tags):
         _part_of_grid(walk, frame, node, rest, function)
-    if kind == "launcher" and "fixed" in function.tags:
-        if any(token.endswith(":nan") for value in arguments.all() for token in value.identity):
-            walk.note(frame, "nan", "what starts as NaN stays so where the grid is small", node)
+    given = (token for value in arguments.all() for token in value.identity)
+    if kind == "launcher" and "fixed" in function.tags and any(token.endswith(":nan") for token in given):
+        walk.note(frame, "nan", "what starts as NaN stays so where the grid is small", node)
     if kind in ("launcher", "pallas"):
         return launch(walk, frame, node, rest.partition("|")[0], arguments, returns=kind == "pallas")
     if kind == "ext":

@@ -209,8 +209,8 @@ def _call(walk: Walk, ask: Ask, function: Function, bound: Value | None) -> None
         statements.execute(walk, frame, [ast.copy_location(ast.Return(function.node.body), function.node)])
     else:
         statements.execute(walk, frame, function.node.body)
-    for each in values:
-        missing = each.identity - walk.used if "optional" not in each.tags else NOTHING
+    for value in values:
+        missing = value.identity - walk.used if "optional" not in value.tags else NOTHING
         for token in sorted(missing):
             if token.startswith("in:"):
                 walk.note(frame, "unused", token[3:], function.node)

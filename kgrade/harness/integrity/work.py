@@ -88,7 +88,7 @@ def fallback(view: View) -> Iterator[Sign]:
 
 
 def _other_way(view: View) -> Iterator[Sign]:
-    """Several operations of a library that make the result on one side of a condition, with all launches on the other."""
+    """Operations of a library that make the result on one side of a condition, with all launches on the other."""
     sides: dict[tuple[str, ...], list[Fact]] = {}
     for fact, _ in view.calls_that_work():
         guards = tuple(guard for guard in view.open_guards(fact) if guard != "except")
