@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterator
 from functools import cache
 from typing import TYPE_CHECKING
 
-from kgrade.harness.integrity import cuda_host, cuda_kernels, cuda_memory, cuda_names, vocabulary
+from kgrade.harness.integrity import cuda_host, cuda_kernels, cuda_loops, cuda_memory, cuda_names, vocabulary
 from kgrade.harness.integrity.cuda_reach import settle
 from kgrade.harness.integrity.cuda_unit import Function, Unit, bare, declared, line_of, note, resolve, text_of
 from kgrade.harness.integrity.model import Fact, Model
@@ -184,6 +184,9 @@ def _visit(unit: Unit, function: Function, node: Node) -> None:
     elif kind == "for_statement" and function.is_kernel:
         condition = text_of(node.child_by_field_name("condition"))
         function.shortened += [(part, line_of(unit, node)) for part in cuda_memory.fraction(condition)]
+        if not function.wide:
+            for part in cuda_loops.partial(node, function.declared, function.parameters):
+                note(unit, function, "sampled", part, node, detail="gap")
     elif kind == "template_function" or kind == "qualified_identifier" or kind == "type_identifier":
         name = resolve(unit, text_of(node))
         function.mentions.add(name.rpartition("::")[2])

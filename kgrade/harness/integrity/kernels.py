@@ -169,7 +169,7 @@ def _body(walk: Walk, frame: Frame, function: Function) -> None:
             last = min(names).rpartition(".")[2]
         for name in names & vocabulary.LIBRARY_SORTS.keys():
             walk.note(frame, "call", name, node, frozenset({"kernel"}), function.key)
-        if last in ("to", "astype") and function.jit != "nki":
+        if (last in ("to", "astype", "cast") and function.jit != "nki") or (last == "load" and function.jit == "nki"):
             for dtype in _dtypes(walk, frame, node):
                 walk.note(frame, "cast", dtype, node, NOTHING, "operand" if id(node) in operands else "kernel")
         if last in _ZEROS:
