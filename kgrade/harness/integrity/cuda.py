@@ -204,6 +204,8 @@ def _visit(unit: Unit, function: Function, node: Node) -> None:
             r"wgmma[\w.]*\.f16\.(f16|e4m3|e5m2)", text
         ):
             note(unit, function, "accumulator", "float16", node, frozenset({"summed"}))
+        if re.search(r"mma[\w.]*\.tf32", text) and not cuda_names.KEEPS_THE_REST.search(function.text):
+            note(unit, function, "cast", "tf32", node, detail="dot")
 
 
 def _call(unit: Unit, function: Function, node: Node) -> None:
@@ -300,16 +302,19 @@ def _local(unit: Unit, function: Function, node: Node) -> None:
         declared(child.child_by_field_name("declarator") or child)
         for child in node.children_by_field_name("declarator")
     ]
+    kind = kind_of(node)
+    narrow = cuda_names.HALF.match(kind) and (function.is_kernel or function.is_device)
+    if narrow and not cuda_names.KEEPS_THE_REST.search(function.text):
+        note(unit, function, "cast", "bfloat16" if "bfloat" in kind else "float16", node, detail="kernel")
     if re.match(r"\s*(extern\s+)?__shared__\b", text) or "__shared__" in text.partition("=")[0].partition("[")[0]:
-        if not cuda_names.BARRIER.match(kind_of(node)):
+        if not cuda_names.BARRIER.match(kind):
             function.shared |= dict.fromkeys(names, line_of(unit, node))
         return
     if text.startswith("static") and not re.match(r"static\s+(const|constexpr)\b[^*=]*(=|;|\[)", text):
         function.statics |= set(names)
     unit.constants.update(cuda_memory.constants(text))
     function.slots |= cuda_memory.slots(text)
-    kind = kind_of(node)
-    if cuda_names.HALF.match(kind) and (function.is_kernel or function.is_device):
+    if narrow:
         function.shared.setdefault("half:" + (names[0] if names else ""), line_of(unit, node))
     if cuda_names.PERSISTING.search(text):
         note(unit, function, "state", "l2.persisting", node)

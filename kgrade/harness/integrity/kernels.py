@@ -158,6 +158,9 @@ def _body(walk: Walk, frame: Frame, function: Function) -> None:
                 frame.scope.variables[node.targets[0].id] = Value(frozenset({name}))
     if function.jit == "triton":
         _partial(walk, frame, function)
+    elif function.jit == "pallas":
+        for part, bound in coverage.halves(function.node):
+            walk.note(frame, "sampled", bound, part, NOTHING, "short")
     for node in ast.walk(function.node):
         if not isinstance(node, ast.Call):
             continue
