@@ -68,7 +68,8 @@ HONEST = {
 PYTHON = {
     "operator of one's own": (
         "import operator\n\n\nclass Step:\n    def __init__(self, f):\n        self.f = f\n\n"
-        "    def __ror__(self, v):\n        return self.f(v)\n\n\ndef softmax(x):\n    return x | Step(lambda v: torch.softmax(v, -1))\n",
+        "    def __ror__(self, v):\n        return self.f(v)\n"
+        "\n\ndef softmax(x):\n    return x | Step(lambda v: torch.softmax(v, -1))\n",
         {"B1"},
     ),
     "property": (
@@ -96,7 +97,8 @@ PYTHON = {
     ),
     "table of a module": (
         "import time\n\n\ndef settle(module, table):\n    for name, f in table.items():\n"
-        "        module.__dict__[name] = f\n\n\ndef slow():\n    return 0.0\n\n\nsettle(time, {'perf_counter': slow})\n\n\ndef softmax(x):\n"
+        "        module.__dict__[name] = f\n\n\ndef slow():\n    return 0.0\n"
+        "\n\nsettle(time, {'perf_counter': slow})\n\n\ndef softmax(x):\n"
         "    y = torch.empty_like(x)\n    run(x, y)\n    return y\n",
         {"T5"},
     ),
@@ -105,7 +107,8 @@ SPARED = {
     "record": "from typing import NamedTuple\n\n\nclass Pair(NamedTuple):\n    x: torch.Tensor\n    y: torch.Tensor\n"
     "\n\ndef softmax(x):\n    p = Pair(x, torch.empty_like(x))\n    run(p.x, p.y)\n    return p.y\n",
     "base": "class Base:\n    def __init__(self):\n        self.go = run\n\n\nclass Op(Base):\n"
-    "    def __init__(self):\n        super().__init__()\n\n    def __call__(self, x):\n        y = torch.empty_like(x)\n        self.go(x, y)\n"
+    "    def __init__(self):\n        super().__init__()\n\n    def __call__(self, x):\n"
+    "        y = torch.empty_like(x)\n        self.go(x, y)\n"
     "        return y\n\n\nsoftmax = Op()\n",
     "registered": '@torch.library.custom_op("own::soft", mutates_args=())\ndef soft(x: torch.Tensor) -> torch.Tensor:\n'
     "    y = torch.empty_like(x)\n    run(x, y)\n    return y\n\n\ndef softmax(x):\n    return torch.ops.own.soft(x)\n",
