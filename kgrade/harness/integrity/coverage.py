@@ -6,6 +6,7 @@ import ast
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from functools import lru_cache
 
 from kgrade.harness.integrity.expressions import dotted_text
 
@@ -18,10 +19,17 @@ _MOST_OF_KERNEL = 20_000
 Values = dict[str, list[ast.expr]]
 
 
+@lru_cache(maxsize=16)
+def _nodes(function: ast.AST) -> tuple[ast.AST, ...]:
+    """Every node of a kernel; many questions go over all of them."""
+    return tuple(ast.walk(function))
+
+
+@lru_cache(maxsize=16)
 def assigned(function: ast.AST) -> Values:
     """What each name of the kernel is given."""
     found: Values = {}
-    for node in ast.walk(function):
+    for node in _nodes(function):
         if isinstance(node, ast.Assign | ast.AugAssign | ast.AnnAssign) and node.value is not None:
             targets = node.targets if isinstance(node, ast.Assign) else [node.target]
             for target in targets:
@@ -53,7 +61,7 @@ def reached(
 def blind(function: ast.AST) -> bool:
     """Whether nothing that the kernel stores depends on anything that it loads."""
     values = assigned(function)
-    stored = [each for node in ast.walk(function) for each in _stored(node)]
+    stored = [each for node in _nodes(function) for each in _stored(node)]
     if not stored:
         return False
     for node in reached(stored, values):
@@ -106,7 +114,7 @@ def blind_by_reference(function: ast.AST) -> bool:
     given = {each.arg for each in (*spec.posonlyargs, *spec.args, *spec.kwonlyargs)}
     values = assigned(function)
     stored: list[ast.AST] = []
-    for node in ast.walk(function):
+    for node in _nodes(function):
         targets = node.targets if isinstance(node, ast.Assign) else []
         if isinstance(node, ast.AugAssign) or (isinstance(node, ast.Call) and "store" in ast.unparse(node.func)):
             return False
@@ -129,20 +137,20 @@ def blind_by_reference(function: ast.AST) -> bool:
 def short(function: ast.AST, numbers: Mapping[str, int]) -> Iterator[tuple[ast.AST, str]]:
     """Loops and masks that end, or begin, at a fraction of a length that nothing else in the kernel reads beyond."""
     values = assigned(function)
-    fractions = Counter(ast.unparse(node) for node in ast.walk(function) if _is_fraction(node))
-    reduced = _reduced(function, values)
+    fractions = Counter(ast.unparse(node) for node in _nodes(function) if _is_fraction(node))
+    reduced = _reduced(function)
     added = {
         side.id
-        for node in ast.walk(function)
+        for node in _nodes(function)
         if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add)
         for side in (node.left, node.right)
         if isinstance(side, ast.Name)
     }
     offsets = {ast.unparse(value) for name in added for value in values.get(name, [])}
     given = _lengths(function, reduced)
-    loops = [node for node in ast.walk(function) if isinstance(node, ast.For)]
+    loops = [node for node in _nodes(function) if isinstance(node, ast.For)]
     turns = {node.target.id for node in loops if isinstance(node.target, ast.Name)}
-    for node in ast.walk(function):
+    for node in _nodes(function):
         bounds: list[ast.expr] = []
         if isinstance(node, ast.For) and isinstance(node.iter, ast.Call) and not _unrolled(node):
             if dotted_text(node.iter.func).rpartition(".")[2].endswith("range"):
@@ -162,9 +170,9 @@ def short(function: ast.AST, numbers: Mapping[str, int]) -> Iterator[tuple[ast.A
         yield from ((node, part) for part in parts[:1] if fractions[part] == 1)
 
 
-def _lengths(function: ast.AST, reduced: set[int]) -> set[str]:
+def _lengths(function: ast.AST, reduced: frozenset[int]) -> set[str]:
     """The parameters of a kernel, unless what a loop leaves out may be read before it or after it."""
-    inside = {id(each) for node in ast.walk(function) if isinstance(node, ast.For) for each in ast.walk(node)}
+    inside = {id(each) for node in _nodes(function) if isinstance(node, ast.For) for each in ast.walk(node)}
     if not isinstance(function, ast.FunctionDef) or reduced - inside:
         return set()
     return {each.arg for each in function.args.args}
@@ -254,22 +262,25 @@ def _unrolled(loop: ast.For) -> bool:
     )
 
 
-def _reduced(function: ast.AST, values: Values) -> set[int]:
+@lru_cache(maxsize=16)
+def _reduced(function: ast.AST) -> frozenset[int]:
     """The loads, by their node's id, whose values go into a reduction."""
+    values = assigned(function)
     reductions = [
         node
-        for node in ast.walk(function)
+        for node in _nodes(function)
         if isinstance(node, ast.Call) and dotted_text(node.func).rpartition(".")[2] in _REDUCTIONS
     ]
     given = [each for node in reductions for each in node.args]
-    return {id(node) for node in reached(given, values, addresses=False, most=_MOST_OF_KERNEL) if _is_load(node)}
+    inner = reached(given, values, addresses=False, most=_MOST_OF_KERNEL)
+    return frozenset(id(node) for node in inner if _is_load(node))
 
 
 def bounds(function: ast.AST, name: str) -> bool:
     """Whether a parameter of a kernel is nothing but a bound: a loop ends there, a mask, and a mean divides by it."""
-    parents = {id(child): node for node in ast.walk(function) for child in ast.iter_child_nodes(node)}
+    parents = {id(child): node for node in _nodes(function) for child in ast.iter_child_nodes(node)}
     loops = 0
-    for node in ast.walk(function):
+    for node in _nodes(function):
         if not isinstance(node, ast.Name) or node.id != name:
             continue
         parent = parents.get(id(node))
@@ -284,13 +295,13 @@ def bounds(function: ast.AST, name: str) -> bool:
 def tile(function: ast.AST, numbers: Mapping[str, int], lengths: set[str]) -> Iterator[tuple[ast.AST, str]]:
     """Reduced loads over the first W elements of a longer axis: `r = arange(0, W)`, masked by `r < T`, and no loop."""
     values = assigned(function)
-    looped = {each.id for node in ast.walk(function) if isinstance(node, ast.For) for each in ast.walk(node.iter)
+    looped = {each.id for node in _nodes(function) if isinstance(node, ast.For) for each in ast.walk(node.iter)
               if isinstance(each, ast.Name)}  # fmt: skip
-    loops = any(isinstance(node, ast.For | ast.While) for node in ast.walk(function))
-    reduced = _reduced(function, values)
-    stores = [node.args[0] for node in ast.walk(function) if isinstance(node, ast.Call) and _stored(node) and node.args]
+    loops = any(isinstance(node, ast.For | ast.While) for node in _nodes(function))
+    reduced = _reduced(function)
+    stores = [node.args[0] for node in _nodes(function) if isinstance(node, ast.Call) and _stored(node) and node.args]
     kept = {each.id for each in reached(stores, values, addresses=False) if isinstance(each, ast.Name)}
-    for node in ast.walk(function):
+    for node in _nodes(function):
         if loops or id(node) not in reduced or not isinstance(node, ast.Call):
             continue
         masks = [keyword.value for keyword in node.keywords if keyword.arg == "mask"]
@@ -311,7 +322,7 @@ def tile(function: ast.AST, numbers: Mapping[str, int], lengths: set[str]) -> It
 
 def halves(function: ast.AST) -> Iterator[tuple[ast.AST, str]]:
     """Slices that end at a fixed part of a length, where nothing begins at that part."""
-    slices = [node for node in ast.walk(function) if isinstance(node, ast.Slice)]
+    slices = [node for node in _nodes(function) if isinstance(node, ast.Slice)]
     begins = {ast.unparse(node.lower) for node in slices if node.lower is not None}
     for node in slices:
         part = node.upper if node.upper is not None and _starts_at_zero(node) else None
@@ -326,14 +337,14 @@ def _starts_at_zero(node: ast.Slice) -> bool:
 def windows(function: ast.AST) -> Iterator[tuple[ast.AST, str]]:
     """Loads of a fixed window that are reduced, where what is stored covers more than that window."""
     values = assigned(function)
-    loops = [node for node in ast.walk(function) if isinstance(node, ast.For | ast.While)]
+    loops = [node for node in _nodes(function) if isinstance(node, ast.For | ast.While)]
     inside = {id(each) for loop in loops for each in ast.walk(loop)}
-    calls = [node for node in ast.walk(function) if isinstance(node, ast.Call) and node.args]
+    calls = [node for node in _nodes(function) if isinstance(node, ast.Call) and node.args]
     stores = [node.args[0] for node in calls if isinstance(node.func, ast.Attribute) and node.func.attr == "store"]
     covered = set(_widths(stores, values))
     if not covered or any(width.isdigit() for width in covered):
         return
-    reduced = _reduced(function, values) - inside
+    reduced = _reduced(function) - inside
     for node in calls:
         if id(node) in reduced:
             mine = set(_widths(node.args[:1], values))
@@ -345,15 +356,15 @@ def windows(function: ast.AST) -> Iterator[tuple[ast.AST, str]]:
 def first_blocks(function: ast.AST) -> Iterator[tuple[ast.AST, str]]:
     """Loads of the first block of a row outside a loop, reduced, where a loop goes over all blocks and reduces none."""
     values = assigned(function)
-    loops = [node for node in ast.walk(function) if isinstance(node, ast.For) and isinstance(node.iter, ast.Call)]
+    loops = [node for node in _nodes(function) if isinstance(node, ast.For) and isinstance(node.iter, ast.Call)]
     steps = {
         ast.unparse(loop.iter.args[2]): loop
         for loop in loops
         if isinstance(loop.iter, ast.Call) and len(loop.iter.args) == 3 and isinstance(loop.iter.args[2], ast.Name)
     }
-    reduced = _reduced(function, values)
+    reduced = _reduced(function)
     inside = {id(each) for loop in loops for each in ast.walk(loop)}
-    loads = [node for node in ast.walk(function) if isinstance(node, ast.Call) and _is_load(node) and node.args]
+    loads = [node for node in _nodes(function) if isinstance(node, ast.Call) and _is_load(node) and node.args]
     again = {_base(node) for node in loads if id(node) in inside and id(node) in reduced}
     looped = {_base(node) for node in loads if id(node) in inside}
     for node in loads:
@@ -380,7 +391,7 @@ def dropped(function: ast.AST) -> Iterator[tuple[ast.AST, str]]:
     """Conditions under which alone a slot that an atomic addition handed out is used, with the name of their bound."""
     slots = {
         target.id
-        for node in ast.walk(function)
+        for node in _nodes(function)
         if isinstance(node, ast.Assign) and isinstance(node.value, ast.Call)
         if dotted_text(node.value.func).rpartition(".")[2] == "atomic_add"
         for target in node.targets
@@ -391,8 +402,8 @@ def dropped(function: ast.AST) -> Iterator[tuple[ast.AST, str]]:
         sums = [each for each in made if isinstance(each, ast.BinOp) and isinstance(each.op, ast.Add)]
         if any(getattr(side, "id", "") in slots for each in sums for side in (each.left, each.right)):
             slots.add(name)
-    kept = [node.test for node in ast.walk(function) if isinstance(node, ast.If) and not node.orelse]
-    for node in ast.walk(function):
+    kept = [node.test for node in _nodes(function) if isinstance(node, ast.If) and not node.orelse]
+    for node in _nodes(function):
         if isinstance(node, ast.Call) and dotted_text(node.func).rpartition(".")[2] in ("store", "load"):
             masks = [keyword.value for keyword in node.keywords if keyword.arg == "mask"]
             kept += [each for mask in masks for each in (mask, *values.get(getattr(mask, "id", ""), []))]
