@@ -9,6 +9,7 @@ from kgrade.harness.ahead import Ahead
 from kgrade.harness.build.targets import architecture
 from kgrade.harness.check import CANDIDATE, PREPARE, Checking, candidate_call
 from kgrade.harness.dynamic import examine, unexamined
+from kgrade.harness.emulator.findings import told_findings
 from kgrade.harness.extensions import Emulation, NotHere, emulation
 from kgrade.harness.losses import ADVICE, failure
 from kgrade.harness.measure import Measuring
@@ -25,7 +26,7 @@ from kgrade.harness.run import Run
 from kgrade.harness.standby import Standby
 from kgrade.harness.timed import timed_on_device
 from kgrade.harness.traced import Traced
-from kgrade.harness.watching import ANOTHER_ORDER, NO_TIMING
+from kgrade.harness.watching import ANOTHER_ORDER, NO_TIMING, Watching
 from kgrade.harness.workers import Entry, Lost
 from kgrade.records.evidence import Build, BuildTarget, Check, Failure, Integrity, StageStatus, Timing
 
@@ -110,6 +111,7 @@ class Candidate:
             return
         if self.emulation is not None:
             self.method = self.emulation.described(self.method)
+        self.functions = functions
         self.workers = self.compiling
         if self.workers is None or self.gpu is not None:
             self.workers = self.run.workers("item", self.method, functions, emulation=self.emulation, gpu=self.gpu)
@@ -157,7 +159,24 @@ class Candidate:
         call = candidate_call(self.task, self.workers)
         other = candidate_call(self.task, self.workers, ANOTHER_ORDER) if self.emulation else None
         checking = Checking(self.task, oracle, call, self.method.text, self.method.unseen, in_another_order=other)
-        return checking.run(self.run.watch)
+        checked = checking.run(self.run.watch)
+        return self._watched(checked, oracle, self.emulation) if self.emulation else checked
+
+    def _watched(self, check: Check, oracle: Oracle, emulation: Emulation) -> Check:
+        """Run the cases once more, with the extensions made anew under the checks, and add what these see."""
+        workers = self.run.workers("item", self.method, self.functions, emulation=emulation.watched())
+        watching = Watching(
+            self.task,
+            workers,
+            oracle.draw,
+            lambda within_s: candidate_call(self.task, workers, within_s=within_s),
+            told_findings,
+        )
+        try:
+            watching.run(check.cases, self.run.watch)
+        finally:
+            self.run.close("checks", workers)
+        return watching.into(check)
 
     def time(self, oracle: Oracle) -> Timing:
         """Return the time stage."""

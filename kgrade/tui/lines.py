@@ -17,6 +17,9 @@ _LONGEST: Final = 100_000
 _LONGEST_BYTES: Final = 4 * _LONGEST
 
 
+AT_ONCE: Final = 0.0
+
+
 class Span(NamedTuple):
     """A piece of a row. `text` may be hostile, the view makes it safe; `style` is a name of `palette`."""
 
@@ -79,6 +82,12 @@ class Lines(Protocol):
     def find(self, needle: str) -> Iterator[int | None]:
         """The rows that hold `needle`, ascending; None now and then, where a search may pause."""
 
+    def go_on(self) -> float | None:
+        """Work for a moment on rows that are still to come.
+
+        Return None if all were there already; AT_ONCE if more work brings more; else the seconds to wait for more.
+        """
+
 
 class Rows:
     """Rows that are there already."""
@@ -101,6 +110,9 @@ class Rows:
     def find(self, needle: str) -> Iterator[int | None]:
         """Rows that hold `needle`; see `Lines.find`."""
         return _found_in(self, needle)
+
+    def go_on(self) -> None:
+        """Nothing is to come."""
 
 
 def message(*lines: str) -> Rows:
@@ -140,6 +152,9 @@ class LazyRows:
     def find(self, needle: str) -> Iterator[int | None]:
         """Rows that hold `needle`; see `Lines.find`."""
         return self._find(needle) if self._find else _found_in(self, needle)
+
+    def go_on(self) -> None:
+        """Nothing is to come."""
 
 
 def holds(text: str, needle: str) -> bool:

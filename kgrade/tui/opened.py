@@ -73,6 +73,11 @@ class Opened:
             yield from _shifted(inner.find(needle), at + shift + 1)
             shift += len(inner)
 
+    def go_on(self) -> float | None:
+        """Let more rows come, here and in open folds; see `Lines.go_on`."""
+        waits = [each.go_on() for each in (self._lines, *self._inner.values())]
+        return min((wait for wait in waits if wait is not None), default=None)
+
     @property
     def marks(self) -> list[int]:
         """The rows with a mark, ascending."""

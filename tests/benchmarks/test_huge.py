@@ -88,7 +88,7 @@ def on_screen(queue: Path, pane: str, keys: str, seen: str) -> Pairs:
             await pilot.pause()
 
             async def shown(name: str, then: str) -> float:
-                comparison._aligned.cache_clear()  # kept for an item that is open, not for the next one
+                comparison._aligning.cache_clear()  # kept for an item that is open, not for the next one
                 assert app.page.open(HUGE)
                 drawn = asyncio.Event()
                 app.page._show_pane("task")
@@ -128,7 +128,7 @@ def test_a_log_is_on_screen(huge_queue: Callable[[int, int], Path], keep: Callab
 @pytest.mark.parametrize("lines", [12_000, pytest.param(50_000, marks=pytest.mark.long)])
 def test_a_diff_is_on_screen(huge_queue: Callable[[int, int], Path], keep: Callable[..., None], lines: int) -> None:
     pairs = on_screen(huge_queue(1000, lines), "diff", "", "tl.debug_barrier()")
-    because = "two files are aligned, and the lines on screen coloured, before the first of them is shown"
+    because = "lines are counted, the first of them aligned and those on screen coloured before the first is shown"
     keep(compared(f"a diff of {lines:,} lines on screen", pairs, 1.5), because)
 
 

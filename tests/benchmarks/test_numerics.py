@@ -71,7 +71,8 @@ def test_error_figures_take_less_than_a_comparison_and_a_sort(keep: Callable[[Me
         return time.perf_counter() - begin
 
     pairs = interleaved(ours, theirs)
-    keep(compared(f"error figures of {millions} M float32 over assert_close and a sort", pairs, 0.7))
+    because = "the bound is set for 64 M elements" if millions < 64 else ""
+    keep(compared(f"error figures of {millions} M float32 over assert_close and a sort", pairs, 0.7), because)
 
 
 @pytest.mark.parametrize("millions", [4, pytest.param(64, marks=pytest.mark.long)])

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterator
 
 from rich.cells import cell_len
 from textual.app import App, ComposeResult
 
 from kgrade.tui.highlight import file_rows
 from kgrade.tui.lines import LazyRows, Lines, Row, Rows, Span, row
+from kgrade.tui.panes.coming import Coming
 from kgrade.tui.widgets.lines import LineView
 from kgrade.tui.widgets.row_strips import Layout, row_strips
 
@@ -79,6 +80,37 @@ def test_the_view_follows_the_cursor_and_stops_at_the_ends() -> None:
         assert drawn(app)[-1] == "> row 19"
 
     look(Rows([row(f"row {n}") for n in range(20)]), scene)
+
+
+def coming(rows: int) -> Coming:
+    """Rows that come one by one, each with a pause before it; the last has a fold."""
+
+    def parts() -> Iterator[Lines | None]:
+        for number in range(rows):
+            yield None
+            fold = Rows([row("folded")]) if number == rows - 1 else None
+            yield Rows([Row(spans=(Span(f"row {number}"),), fold=fold)])
+
+    return Coming(parts, "more")
+
+
+def test_what_is_done_at_the_end_is_done_at_the_very_end_though_it_has_not_come_yet() -> None:
+    def at_the_end(deed: Callable[[LineView], object], expected: str) -> None:
+        async def scene(app: Viewer) -> None:
+            app.view.show(coming(2_000))
+            assert len(app.view.position.opened) < 2_000
+            app.view.go_to_end()
+            deed(app.view)
+            assert app.view.row is not None
+            assert app.view.row.text == expected
+
+        look(Rows([]), scene)
+
+    at_the_end(lambda view: view.toggle_fold() and view.move(1), "folded")
+    at_the_end(lambda view: view.move(-1), "row 1998")
+    at_the_end(lambda view: view.page(-1), "row 1994")
+    at_the_end(lambda view: view.toggle_range() and view.move(-3), "row 1996")
+    at_the_end(lambda view: None, "row 1999")
 
 
 def test_long_rows_are_reached_sideways_and_say_where_they_go_on() -> None:

@@ -62,10 +62,12 @@ class Worker:
         self.watcher = Watcher(self.caller)
         extensions = request.message.get("extensions")
         if extensions is not None:
-            from .extensions import Extensions
+            from .extensions import Extensions, OwnArrays
 
             self.extensions = Extensions(extensions)
             self.extensions.install()
+            if extensions["checks"]:
+                self.caller = Caller(OwnArrays())
         device = request.message.get("device")
         if device is not None:
             from .ahead import prepare_ahead
@@ -94,8 +96,9 @@ class Worker:
             return self.caller.call(request, called, self.functions.get(PREPARE))
 
     def do_faults(self, request: Request) -> Dict[str, Any]:
-        """Say what the checks saw in the last call of an emulated launcher."""
-        return {"text": self.functions[request.message["function"]].findings()}
+        """Say what the checks saw in the last call of an emulated launcher, or of emulated extensions."""
+        seen = self.functions[request.message["function"]] if self.extensions is None else self.extensions
+        return {"text": seen.findings()}
 
     def do_watch(self, request: Request) -> Dict[str, Any]:
         """Call one function once, and say what the call leaves behind."""

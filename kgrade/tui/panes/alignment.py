@@ -1,43 +1,35 @@
-"""Which lines of two files correspond, in bounded time however large the files are.
+"""Which lines of two files correspond, found from their first lines on, in bounded time however large the files are.
 
-Lines that occur once on both sides anchor the rest (patience); what lies between is compared by Myers' greedy
-algorithm (E. W. Myers, "An O(ND) Difference Algorithm and Its Variations", Algorithmica 1986) within a budget.
-A stretch that would cost more is left unmatched: it shows as replaced, which is coarse and never wrong.
+Lines that occur once on both sides anchor the rest (patience); what lies between is compared by the shortest edit
+within a budget. A stretch that would cost more is left unmatched: it shows as replaced, which is coarse and never
+wrong. What is large is aligned window by window, each ending where both sides clearly agree: its beginning can be
+shown before its end is known, and does not change any more.
 """
 
 from __future__ import annotations
 
-import difflib
 import operator
 import re
 from bisect import bisect_left
 from collections import Counter
 from collections.abc import Hashable, Sequence
 from itertools import count, pairwise
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
-STEPS = 300_000
-_DEEPEST = 16
-_LONGEST_LINE = 1_000
-_TOKEN = re.compile(r"\w+|\s+|[^\w\s]")
-_ALIKE = 0.4
-_MOSTLY = 0.75
-"""The share of lines from which on two files of one length are compared in place."""
+from kgrade.tui.panes.shortest_edit import Match, shortest
 
+WINDOW: Final = 1_000
+"""Lines of both sides that are aligned at a time."""
 
-class Match(NamedTuple):
-    """`size` lines that are the same, from `old` on the one side and `new` on the other, counted from 0."""
+STEPS: Final = 300_000
+_DEEPEST: Final = 16
+_ANCHORED: Final = 16
+"""Anchors from which on a window can be told to have its counterpart beside it."""
 
-    old: int
-    new: int
-    size: int
+_MOSTLY: Final = 0.75
+"""The share of lines from which on two stretches of one length are compared in place."""
 
-
-class Alignment(NamedTuple):
-    """The matches in order; `coarse` when some stretch was too different to be compared within the budget."""
-
-    matches: list[Match]
-    coarse: bool
+_SAME_RUN: Final = re.compile(b"\x01+")
 
 
 class _Stretch(NamedTuple):
@@ -45,93 +37,167 @@ class _Stretch(NamedTuple):
     old_end: int
     new: int
     new_end: int
-    depth: int
+    depth: int = 0
 
 
-def align(old: Sequence[Hashable], new: Sequence[Hashable]) -> Alignment:
-    """Return the lines of `old` and `new` that correspond."""
-    in_place = bytes(map(operator.eq, old, new))
-    if len(old) == len(new) and in_place.count(1) >= _MOSTLY * len(old):
-        return _in_place(old, new, in_place)
-    pairs: list[Match] = []
-    coarse = _align(old, new, _Stretch(0, len(old), 0, len(new), 0), STEPS, pairs)[0]
-    return Alignment(_joined(sorted(pairs)), coarse)
+class Aligning:
+    """The lines of `old` and `new` that correspond, as far as `step` was called.
+
+    `matches` are in order. The last one may grow by the next step, all else stays. `coarse` is set when some stretch
+    was too different to be compared within the budget.
+    """
+
+    def __init__(self, old: Sequence[Hashable], new: Sequence[Hashable]) -> None:
+        self.matches: list[Match] = []
+        self.coarse = False
+        self._old, self._new = old, new
+        self._at = 0, 0
+        self._budget = STEPS
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether both sides are aligned to their ends."""
+        return self._at == (len(self._old), len(self._new))
+
+    def leave(self) -> None:
+        """Compare nothing: all that was not aligned yet shows as replaced."""
+        self._at = len(self._old), len(self._new)
+        self.coarse = True
+
+    def step(self) -> None:
+        """Align some more lines; nothing is done once the alignment is whole."""
+        self._take_common()
+        size = WINDOW
+        while not self.is_whole:
+            (a, b), rest = self._at, max(len(self._old) - self._at[0], len(self._new) - self._at[1])
+            if rest <= 2 * size or a == len(self._old) or b == len(self._new):
+                self._take(_Stretch(a, len(self._old), b, len(self._new)))
+                return
+            window = _Stretch(a, min(a + size, len(self._old)), b, min(b + size, len(self._new)))
+            if self._take_in_place(window) or self._take_anchored(window):
+                return
+            size *= 2
+
+    def _take_common(self) -> None:
+        """Go past what is the same on both sides, as far as it is so for whole windows."""
+        a, b = start = self._at
+        while (lines := self._old[a : a + WINDOW]) and lines == self._new[b : b + WINDOW]:
+            a, b = a + len(lines), b + len(lines)
+        self._advance([Match(*start, a - start[0])] if a > start[0] else [], a, b)
+
+    def _take(self, stretch: _Stretch) -> None:
+        """Align a stretch that ends where both sides agree, or end."""
+        a, a_end, b, b_end, _ = stretch
+        same = self._same_in_place(stretch)
+        if same is not None:
+            self._fill_in_place(stretch, same)
+            return
+        left, right = _named(self._old[a:a_end], self._new[b:b_end])
+        self._fill(left, right, [_Stretch(0, len(left), 0, len(right))], stretch)
+
+    def _take_in_place(self, window: _Stretch) -> bool:
+        """Align the window up to its last clear agreement, where most of its lines stand where they stood."""
+        same = self._same_in_place(window)
+        if same is None:
+            return False
+        half = len(same) // 2
+        runs = list(_SAME_RUN.finditer(same, half))
+        if not runs:
+            return False
+        end = max(runs, key=lambda run: (run.end() - run.start(), run.end())).end()
+        self._fill_in_place(_Stretch(window.old, window.old + end, window.new, window.new + end), same[:end])
+        return True
+
+    def _take_anchored(self, window: _Stretch) -> bool:
+        """Align the window up to its last clear agreement, where enough lines anchor it."""
+        left, right = _named(self._old[window.old : window.old_end], self._new[window.new : window.new_end])
+        anchors = _anchors(left, right, _Stretch(0, len(left), 0, len(right)))
+        if len(anchors) < _ANCHORED:
+            return False
+        kept = anchors[: _last_of_longest_run(anchors) + 1]
+        a_end, b_end = kept[-1][0] + 1, kept[-1][1] + 1
+        found: list[Match] = []
+        stack = _between(_Stretch(0, a_end, 0, b_end), kept, found)
+        whole = _Stretch(window.old, window.old + a_end, window.new, window.new + b_end)
+        self._fill(left, right, stack, whole, found)
+        return True
+
+    def _same_in_place(self, stretch: _Stretch) -> bytes | None:
+        """For each line whether it is the same on both sides; None where too few are."""
+        a, a_end, b, b_end, _ = stretch
+        if a_end - a != b_end - b:
+            return None
+        same = bytes(map(operator.eq, self._old[a:a_end], self._new[b:b_end]))
+        return same if same.count(1) >= _MOSTLY * len(same) else None
+
+    def _fill_in_place(self, stretch: _Stretch, same: bytes) -> None:
+        """Only the stretches between lines that stand where they stood are compared."""
+        a, a_end, b, b_end, _ = stretch
+        found = [Match(a + run.start(), b + run.start(), run.end() - run.start()) for run in _SAME_RUN.finditer(same)]
+        at = 0
+        for old, _new, size in [*found, Match(a_end, b_end, 0)]:
+            if old - a - at > 1:
+                left, right = _named(self._old[a + at : old], self._new[b + at : b + old - a])
+                self._compare(left, right, [_Stretch(0, len(left), 0, len(right))], (a + at, b + at), found)
+            at = old - a + size
+        self._advance(found, a_end, b_end)
+
+    def _fill(
+        self, left: list[int], right: list[int], stack: list[_Stretch], whole: _Stretch, found: Sequence[Match] = ()
+    ) -> None:
+        """Align the stretches on the stack, which are counted within `whole` as `found` is; then that is aligned."""
+        matches = [Match(whole.old + match.old, whole.new + match.new, match.size) for match in found]
+        self._compare(left, right, stack, (whole.old, whole.new), matches)
+        self._advance(matches, whole.old_end, whole.new_end)
+
+    def _compare(
+        self, left: list[int], right: list[int], stack: list[_Stretch], origin: tuple[int, int], matches: list[Match]
+    ) -> None:
+        """Add what corresponds in the stretches on the stack to `matches`; the stretches are counted from `origin`."""
+        found: list[Match] = []
+        while stack:
+            stretch = _trim(left, right, stack.pop(), found)
+            old_lines, new_lines = stretch.old_end - stretch.old, stretch.new_end - stretch.new
+            if not old_lines or not new_lines or old_lines == new_lines == 1:
+                continue
+            anchors = _anchors(left, right, stretch) if stretch.depth < _DEEPEST else []
+            if anchors:
+                stack += _between(stretch, anchors, found)
+                continue
+            edit = shortest(left[stretch.old : stretch.old_end], right[stretch.new : stretch.new_end], self._budget)
+            self.coarse = self.coarse or edit.matches is None
+            self._budget -= edit.steps
+            found += [Match(stretch.old + old, stretch.new + new, size) for old, new, size in edit.matches or []]
+        matches += [Match(origin[0] + old, origin[1] + new, size) for old, new, size in found]
+
+    def _advance(self, found: list[Match], old_end: int, new_end: int) -> None:
+        self._at = old_end, new_end
+        for match in sorted(found):
+            last = self.matches[-1] if self.matches else None
+            if last and last.old + last.size == match.old and last.new + last.size == match.new:
+                self.matches[-1] = Match(last.old, last.new, last.size + match.size)
+            else:
+                self.matches.append(match)
 
 
-def _in_place(old: Sequence[Hashable], new: Sequence[Hashable], same: bytes) -> Alignment:
-    """Most lines stand where they stood: only the stretches between those are compared."""
-    pairs: list[Match] = []
-    coarse, budget, at = False, STEPS, 0
-    while at < len(same):
-        end = same.find(0, at)
-        end = len(same) if end < 0 else end
-        if end > at:
-            pairs.append(Match(at, at, end - at))
-        at = same.find(1, end)
-        at = len(same) if at < 0 else at
-        if at - end > 1:
-            rough, budget = _align(old, new, _Stretch(end, at, end, at, 0), budget, pairs)
-            coarse = coarse or rough
-    return Alignment(_joined(sorted(pairs)), coarse)
-
-
-def _align(
-    old: Sequence[Hashable], new: Sequence[Hashable], whole: _Stretch, budget: int, pairs: list[Match]
-) -> tuple[bool, int]:
-    """Add what corresponds in a stretch to `pairs`; return whether that is coarse, and what is left of the budget."""
+def _named(old: Sequence[Hashable], new: Sequence[Hashable]) -> tuple[list[int], list[int]]:
+    """Both sides with a number for each line; the same lines have the same number."""
     names: dict[Hashable, int] = {}
-    a, a_end, b, b_end, _ = whole
-    left = list(map(names.setdefault, old[a:a_end], count()))
-    right = list(map(names.setdefault, new[b:b_end], count(len(left))))
-    found: list[Match] = []
-    stack = [_Stretch(0, len(left), 0, len(right), 0)]
-    coarse = False
-    while stack:
-        stretch = _trim(left, right, stack.pop(), found)
-        old_lines, new_lines = stretch.old_end - stretch.old, stretch.new_end - stretch.new
-        if not old_lines or not new_lines or old_lines == new_lines == 1:
-            continue
-        anchors = _anchors(left, right, stretch) if stretch.depth < _DEEPEST else []
-        if anchors:
-            stack += _between(stretch, anchors, found)
-            continue
-        shortest_edit = shortest(left[stretch.old : stretch.old_end], right[stretch.new : stretch.new_end], budget)
-        coarse = coarse or shortest_edit.matches is None
-        budget -= shortest_edit.steps
-        found += [
-            Match(stretch.old + match.old, stretch.new + match.new, match.size) for match in shortest_edit.matches or []
-        ]
-    pairs += [Match(a + match.old, b + match.new, match.size) for match in found]
-    return coarse, budget
+    left = list(map(names.setdefault, old, count()))
+    return left, list(map(names.setdefault, new, count(len(left))))
 
 
-def changed_parts(old: str, new: str) -> tuple[list[tuple[int, int]], list[tuple[int, int]]] | None:
-    """Return the character ranges, end excluded, in which two lines differ, by words; None when they are not alike."""
-    if max(len(old), len(new)) > _LONGEST_LINE:
-        return None
-    left, right = _TOKEN.findall(old), _TOKEN.findall(new)
-    matcher = difflib.SequenceMatcher(None, left, right, autojunk=False)
-    kept = sum(len("".join(left[a : a + n]).strip()) for a, _, n in matcher.get_matching_blocks())
-    longest = max(len(old.strip()), len(new.strip()))
-    if longest and kept / longest < _ALIKE:
-        return None
-    ends_left, ends_right = _ends(left), _ends(right)
-    gone, come = [], []
-    for kind, a, a_end, b, b_end in matcher.get_opcodes():
-        if kind == "equal":
-            continue
-        if a_end > a:
-            gone.append((ends_left[a], ends_left[a_end]))
-        if b_end > b:
-            come.append((ends_right[b], ends_right[b_end]))
-    return gone, come
-
-
-def _ends(tokens: list[str]) -> list[int]:
-    ends = [0]
-    for token in tokens:
-        ends.append(ends[-1] + len(token))
-    return ends
+def _last_of_longest_run(anchors: Sequence[tuple[int, int]]) -> int:
+    """Where the longest row of neighbours ends, in the later half of the anchors."""
+    best = longest = 0
+    begin = half = len(anchors) // 2
+    for at in range(half, len(anchors)):
+        old, new = anchors[at - 1] if at > half else (-2, -2)
+        if anchors[at] != (old + 1, new + 1):
+            begin = at
+        if at - begin + 1 >= longest:
+            best, longest = at, at - begin + 1
+    return best
 
 
 def _trim(left: list[int], right: list[int], stretch: _Stretch, pairs: list[Match]) -> _Stretch:
@@ -188,60 +254,3 @@ def _between(stretch: _Stretch, anchors: list[tuple[int, int]], pairs: list[Matc
         old, new = anchor[0] + 1, anchor[1] + 1
         begin = after
     return [*left, _Stretch(old, stretch.old_end, new, stretch.new_end, stretch.depth + 1)]
-
-
-class Shortest(NamedTuple):
-    """The matches of a shortest edit (None: over budget) and the steps that finding them took."""
-
-    matches: list[Match] | None
-    steps: int
-
-
-def shortest(left: Sequence[int], right: Sequence[int], budget: int) -> Shortest:
-    """Myers' greedy algorithm on two whole sequences, given up when it would take more than `budget` steps."""
-    n, m = len(left), len(right)
-    if (abs(n - m) + 1) ** 2 > budget:  # the least that as many lines more on one side than on the other cost
-        return Shortest(None, 0)
-    reach = {1: 0}
-    trace: list[dict[int, int]] = []
-    steps = 0
-    for distance in range(n + m + 1):
-        steps += 2 * distance + 1
-        if steps > budget:
-            return Shortest(None, 0)
-        trace.append(dict(reach))
-        for k in range(-distance, distance + 1, 2):
-            down = k == -distance or (k != distance and reach[k - 1] < reach[k + 1])
-            x = reach[k + 1] if down else reach[k - 1] + 1
-            while x < n and x - k < m and left[x] == right[x - k]:
-                x += 1
-                steps += 1
-            reach[k] = x
-            if x >= n and x - k >= m:
-                return Shortest(_walked_back(trace, n, m), steps)
-    raise AssertionError("two sequences differ by no more than all their elements")
-
-
-def _walked_back(trace: list[dict[int, int]], x: int, y: int) -> list[Match]:
-    matches = []
-    for distance in range(len(trace) - 1, -1, -1):
-        reach, k = trace[distance], x - y
-        down = k == -distance or (k != distance and reach[k - 1] < reach[k + 1])
-        before = k + 1 if down else k - 1
-        x_before = reach[before]
-        start = (x_before if down else x_before + 1) if distance else 0
-        if x > start:
-            matches.append(Match(start, start - k, x - start))
-        x, y = x_before, x_before - before
-    return matches[::-1]
-
-
-def _joined(pairs: list[Match]) -> list[Match]:
-    joined: list[Match] = []
-    for match in pairs:
-        last = joined[-1] if joined else None
-        if last and last.old + last.size == match.old and last.new + last.size == match.new:
-            joined[-1] = Match(last.old, last.new, last.size + match.size)
-        else:
-            joined.append(match)
-    return joined

@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from functools import cached_property, lru_cache
 from itertools import accumulate
 from typing import Final, Literal, NamedTuple
 
 from kgrade.tui.highlight import HighlightedText
-from kgrade.tui.panes.alignment import Alignment, Match, align
+from kgrade.tui.panes.alignment import Aligning
+from kgrade.tui.panes.shortest_edit import Match
 
 CONTEXT: Final = 3
 """Unchanged lines shown around a change."""
 
 _SNIFFED: Final = 8_000
 _MOST_LINES: Final = 400_000
+_LONGEST_HUNK: Final = 400
+"""Lines from which on a hunk ends at the next unchanged line: it can be jumped from, and shown before all is known."""
 
 Kind = Literal["same", "changed", "added", "removed", "binary"]
 
@@ -30,7 +33,7 @@ class Change(NamedTuple):
 
 
 class Hunk(NamedTuple):
-    """Changes less than twice `CONTEXT` lines apart, and the lines of both sides that show them in context."""
+    """Changes that stand close together, and the lines of both sides that show them in context."""
 
     old: int
     old_end: int
@@ -74,13 +77,14 @@ class FilePair:
         """Bytes of both sides."""
         return len(self._old or b""), len(self._new or b"")
 
-    def alignment(self, ignore_space: bool) -> Alignment:
-        """Which lines correspond; past a size nothing but equal files is sought."""
-        return _aligned(self._old or b"", self._new or b"", ignore_space)
+    def alignment(self, ignore_space: bool) -> Aligning:
+        """Which lines correspond, as far as that was found; past a size nothing but equal files is sought."""
+        return _aligning(self._old or b"", self._new or b"", ignore_space)
 
-    def hunks(self, alignment: Alignment) -> list[Hunk]:
-        """The changes between the matches, neighbours gathered."""
-        return _gathered(_changes(alignment.matches, len(self.old), len(self.new)), len(self.old))
+    def hunks(self, alignment: Aligning) -> Iterator[Hunk | None]:
+        """The changes, neighbours gathered, in order; None each time that the alignment goes on."""
+        old_lines = len(self.old)
+        return _gathered(_changes(alignment, old_lines, len(self.new)), old_lines)
 
 
 def pairs(base: Mapping[str, bytes], solution: Mapping[str, bytes]) -> list[FilePair]:
@@ -148,12 +152,13 @@ class HunkLines:
 
 
 @lru_cache(maxsize=64)
-def _aligned(old: bytes, new: bytes, ignore_space: bool) -> Alignment:
+def _aligning(old: bytes, new: bytes, ignore_space: bool) -> Aligning:
     """Kept, because a pane is made again after every edit of the sheet."""
     left, right = _keys(old, ignore_space), _keys(new, ignore_space)
+    aligning = Aligning(left, right)
     if len(left) + len(right) > _MOST_LINES:
-        return Alignment([], coarse=True)
-    return align(left, right)
+        aligning.leave()
+    return aligning
 
 
 def _keys(data: bytes, ignore_space: bool) -> list[bytes]:
@@ -163,27 +168,48 @@ def _keys(data: bytes, ignore_space: bool) -> list[bytes]:
     return [b"".join(line.split()) for line in lines] if ignore_space else lines
 
 
-def _changes(matches: list[Match], old_end: int, new_end: int) -> list[Change]:
-    changes = []
-    a = b = 0
-    for match in [*matches, Match(old_end, new_end, 0)]:
-        if match.old > a or match.new > b:
-            changes.append(Change(a, match.old, b, match.new))
-        a, b = match.old + match.size, match.new + match.size
-    return changes
+def _changes(aligning: Aligning, old_end: int, new_end: int) -> Iterator[Change | None]:
+    """What stands between the matches; None each time that the alignment goes on."""
+    matches, number = aligning.matches, 0
+    while True:
+        while number < len(matches):
+            a, b = _end(matches[number - 1]) if number else (0, 0)
+            if matches[number].old > a or matches[number].new > b:
+                yield Change(a, matches[number].old, b, matches[number].new)
+            number += 1
+        if aligning.is_whole:
+            break
+        aligning.step()
+        yield None
+    a, b = _end(matches[-1]) if matches else (0, 0)
+    if old_end > a or new_end > b:
+        yield Change(a, old_end, b, new_end)
 
 
-def _gathered(changes: list[Change], old_lines: int) -> list[Hunk]:
-    groups: list[list[Change]] = []
+def _end(match: Match) -> tuple[int, int]:
+    return match.old + match.size, match.new + match.size
+
+
+def _gathered(changes: Iterator[Change | None], old_lines: int) -> Iterator[Hunk | None]:
+    group: list[Change] = []
+    shown = 0
     for change in changes:
-        if groups and change.old - groups[-1][-1].old_end <= 2 * CONTEXT:
-            groups[-1].append(change)
-        else:
-            groups.append([change])
-    hunks = []
-    for group in groups:
-        first, last = group[0], group[-1]
-        before = min(CONTEXT, first.old)
-        after = min(CONTEXT, old_lines - last.old_end)
-        hunks.append(Hunk(first.old - before, last.old_end + after, first.new - before, last.new_end + after, group))
-    return hunks
+        if change is None:
+            yield None
+            continue
+        between = change.old - group[-1].old_end if group else 0
+        if between > 2 * CONTEXT or (between and group[-1].old_end - group[0].old > _LONGEST_HUNK):
+            hunk = _hunk(group, shown, change.old)
+            yield hunk
+            shown, group = hunk.old_end, []
+        group.append(change)
+    if group:
+        yield _hunk(group, shown, old_lines)
+
+
+def _hunk(group: list[Change], start: int, stop: int) -> Hunk:
+    """A hunk of the changes in `group`, with context after line `start` and before line `stop` of the base."""
+    first, last = group[0], group[-1]
+    before = min(CONTEXT, first.old - start)
+    after = min(CONTEXT, stop - last.old_end)
+    return Hunk(first.old - before, last.old_end + after, first.new - before, last.new_end + after, group)

@@ -6,18 +6,19 @@ how code written from nothing is read.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from kgrade.tui.highlight import HighlightedText
-from kgrade.tui.lines import LazyRows, Lines, Place, Row, Rows, Span, message
+from kgrade.tui.lines import LazyRows, Lines, Place, Row, Rows, SourceText, Span, holds, message
 from kgrade.tui.pane import Glance, Pane
 from kgrade.tui.panes import figures
-from kgrade.tui.panes.alignment import changed_parts
+from kgrade.tui.panes.changed_words import changed_parts
+from kgrade.tui.panes.coming import Coming
 from kgrade.tui.panes.comparison import FilePair, Hunk, HunkLine, HunkLines, pairs
-from kgrade.tui.panes.layout import BLANK, Joined, Late, fold, sentence
+from kgrade.tui.panes.layout import BLANK, fold, sentence
 from kgrade.tui.panes.remarks import Remarks
 
 if TYPE_CHECKING:
@@ -26,6 +27,9 @@ if TYPE_CHECKING:
 
 NOTHING: Final = "nothing"
 _WITHOUT_START: Final = ("start", "previous")
+_COARSE: Final = "too different or too large to be aligned closely: long stretches show as replaced"
+_FOUND_AT_ONCE: Final = 256
+_COMPARING: Final = "… comparing the rest"
 
 
 def bases(item: Item) -> list[str]:
@@ -50,17 +54,21 @@ def pane(item: Item, sheet: Sheet, base: str | None = None, *, ignore_space: boo
     views = [_FileView(pair, base, remarks) for pair in pairs(item.bases.get(base, {}), item.solution)]
     head = Rows(_head(item, base, ignore_space))
 
-    def unified() -> Lines:
-        return Joined([head, *(part for view in views for part in view.unified(ignore_space))])
+    def unified() -> Iterator[Lines | None]:
+        yield head
+        for view in views:
+            yield from view.unified(ignore_space)
 
-    def split() -> Lines:
-        return Joined([head, *(part for view in views for part in view.split(ignore_space))])
+    def split() -> Iterator[Lines | None]:
+        yield head
+        for view in views:
+            yield from view.split(ignore_space)
 
     others = {name: partial(pane, item, sheet, name, ignore_space=ignore_space) for name in bases(item)}
     if base == NOTHING:
-        return Pane(Late(unified), glance(item), None, others)
+        return Pane(Coming(unified, _COMPARING), glance(item), None, others)
     blanks = partial(pane, item, sheet, base, ignore_space=not ignore_space)
-    return Pane(Late(unified), glance(item), Late(split), others, blanks)
+    return Pane(Coming(unified, _COMPARING), glance(item), Coming(split, _COMPARING), others, blanks)
 
 
 def glance(item: Item) -> Glance:
@@ -86,48 +94,61 @@ class _FileView:
         self._remarked_old = remarks.lines(self._label(pair.old_path) or "", "old") if pair.old_path else []
         self._digits = len(str(max(len(pair.old), len(pair.new), 1)))
         self._parts: dict[tuple[int, int], _Parts | None] = {}
-        self._hunks: list[Hunk] | None = None
-        self._coarse = False
 
-    def unified(self, ignore_space: bool) -> list[Lines]:
+    def unified(self, ignore_space: bool) -> Iterator[Lines | None]:
         """The file's rows with removed lines above the added ones."""
         return self._lines(HunkLines, self._row, ignore_space)
 
-    def split(self, ignore_space: bool) -> list[Lines]:
+    def split(self, ignore_space: bool) -> Iterator[Lines | None]:
         """The file's rows with the old line at the left and the new one at the right."""
         return self._lines(partial(HunkLines, side_by_side=True), self._split_row, ignore_space)
 
     def _lines(
         self, order: Callable[[Hunk], HunkLines], make: Callable[[HunkLine], Row], ignore_space: bool
-    ) -> list[Lines]:
+    ) -> Iterator[Lines | None]:
         kind = self._pair.kind
         if kind == "binary":
-            return [Rows([BLANK, self._title("not text, so not shown", "warn")])]
-        if kind == "same":
+            yield Rows([BLANK, self._title("not text, so not shown", "warn")])
+        elif kind == "same":
             whole = self._gap(0, 0, len(self._pair.new), make)
             held = whole[0] if whole else Row()
             told = f", {figures.count(len(self._remarked_new), 'remark')} there" if held.mark else ""
             title = self._title(f"the same on both sides{told}, o opens")
-            return [Rows([BLANK, replace(title, fold=held.fold, mark=held.mark, sign=held.sign)])]
-        hunks = self._found(ignore_space)
-        added = sum(change.new_end - change.new for hunk in hunks for change in hunk.changes)
-        removed = sum(change.old_end - change.old for hunk in hunks for change in hunk.changes)
-        rows = [BLANK, self._title(f"+{added:,} -{removed:,}")]
-        if not hunks:
-            why = "differs only in blanks" if ignore_space else "differs only in the newline at the end of the file"
-            return [Rows([*rows, Row(spans=(Span(f"  ~ {why}", "dim"),))])]
-        if self._coarse:
-            rows += sentence(
-                "too different or too large to be aligned closely: long stretches show as replaced", "warn", lead="~ "
-            )
-        return [Rows(rows), *self._around(hunks, order, make)]
+            yield Rows([BLANK, replace(title, fold=held.fold, mark=held.mark, sign=held.sign)])
+        else:
+            yield from self._compared(order, make, ignore_space)
 
-    def _found(self, ignore_space: bool) -> list[Hunk]:
-        if self._hunks is None:
-            alignment = self._pair.alignment(ignore_space)
-            self._coarse = alignment.coarse
-            self._hunks = self._pair.hunks(alignment)
-        return self._hunks
+    def _compared(
+        self, order: Callable[[Hunk], HunkLines], make: Callable[[HunkLine], Row], ignore_space: bool
+    ) -> Iterator[Lines | None]:
+        """The title, then hunk by hunk with what stands unchanged between them behind folds; None between."""
+        told = "comparing…"
+        yield LazyRows(2, lambda index: self._title(told) if index else BLANK)
+        alignment = self._pair.alignment(ignore_space)
+        added = removed = old = new = 0
+        said_coarse = False
+        for hunk in self._pair.hunks(alignment):
+            if hunk is None:
+                yield None
+                continue
+            if alignment.coarse and not said_coarse:
+                said_coarse = True
+                yield Rows(sentence(_COARSE, "warn", lead="~ "))
+            yield Rows(self._above(hunk, old, new, make))
+            yield self._made(order(hunk), make, self._is_one_sided)
+            old, new = hunk.old_end, hunk.new_end
+            added += sum(change.new_end - change.new for change in hunk.changes)
+            removed += sum(change.old_end - change.old for change in hunk.changes)
+        told = f"+{added:,} -{removed:,}"
+        if added or removed:
+            yield Rows(self._gap(old, new, len(self._pair.old) - old, make))
+        else:
+            why = "differs only in blanks" if ignore_space else "differs only in the newline at the end of the file"
+            yield Rows([Row(spans=(Span(f"  ~ {why}", "dim"),))])
+
+    @property
+    def _is_one_sided(self) -> bool:
+        return self._pair.kind in ("added", "removed")
 
     def _title(self, note: str, style: str = "dim") -> Row:
         pair = self._pair
@@ -147,23 +168,13 @@ class _FileView:
             return path
         return f"{'solution' if self._base == 'previous' else self._base}/{path}"
 
-    def _around(
-        self, hunks: Sequence[Hunk], order: Callable[[Hunk], HunkLines], make: Callable[[HunkLine], Row]
-    ) -> list[Lines]:
-        """Hunks, with what stands unchanged between them behind folds."""
-        parts: list[Lines] = []
-        old = new = 0
-        whole = self._pair.kind in ("added", "removed")
-        for hunk in hunks:
-            rows = self._gap(old, new, hunk.old - old, make)
-            if not whole:
-                spans = f"@@ -{_range(hunk.old, hunk.old_end)} +{_range(hunk.new, hunk.new_end)} @@"
-                rows.append(Row(spans=(Span(spans, "hunk"),), mark="hunk"))
-            lines = order(hunk)
-            parts += [Rows(rows), self._made(lines, make, whole)]
-            old, new = hunk.old_end, hunk.new_end
-        parts.append(Rows(self._gap(old, new, len(self._pair.old) - old, make)))
-        return parts
+    def _above(self, hunk: Hunk, old: int, new: int, make: Callable[[HunkLine], Row]) -> list[Row]:
+        """What stands above a hunk: unchanged lines from `old` and `new` on behind a fold, and its own heading."""
+        rows = self._gap(old, new, hunk.old - old, make)
+        if not self._is_one_sided:
+            spans = f"@@ -{_range(hunk.old, hunk.old_end)} +{_range(hunk.new, hunk.new_end)} @@"
+            rows.append(Row(spans=(Span(spans, "hunk"),), mark="hunk"))
+        return rows
 
     def _made(self, lines: HunkLines, make: Callable[[HunkLine], Row], whole: bool) -> LazyRows:
         """The lines of a hunk, marked where remarks begin; of a file that is wholly new the first is marked too."""
@@ -175,7 +186,18 @@ class _FileView:
             row = make(lines[index])
             return replace(row, mark=marks[index]) if index in marks else row
 
-        return LazyRows(len(lines), made, sorted(marks))
+        return LazyRows(len(lines), made, sorted(marks), find=partial(self._find, lines))
+
+    def _find(self, lines: HunkLines, needle: str) -> Iterator[int | None]:
+        """The lines of a hunk that hold `needle` on a side that is shown; see `Lines.find`."""
+        for start in range(0, len(lines), _FOUND_AT_ONCE):
+            some = [lines[number] for number in range(start, min(start + _FOUND_AT_ONCE, len(lines)))]
+            old = _texts(self._pair.old.source, [line.old for line in some if line.old is not None])
+            new = _texts(self._pair.new.source, [line.new for line in some if line.new is not None])
+            for number, line in enumerate(some, start):
+                if any(holds(text[at], needle) for text, at in ((new, line.new), (old, line.old)) if at is not None):
+                    yield number
+            yield None
 
     def _gap(self, old: int, new: int, count: int, make: Callable[[HunkLine], Row]) -> list[Row]:
         """What stands unchanged, behind a fold, which says when there are remarks in it."""
@@ -294,6 +316,14 @@ class _Parts(NamedTuple):
     old: list[tuple[int, int]]
     new: list[tuple[int, int]]
     blanks_only: bool
+
+
+def _texts(source: SourceText, numbers: Sequence[int]) -> dict[int, str]:
+    """The text of lines that stand close together."""
+    if not numbers:
+        return {}
+    first, last = min(numbers), max(numbers)
+    return dict(enumerate(source.window(first, last + 1), first))
 
 
 def _marked(text: str, ranges: Sequence[tuple[int, int]]) -> tuple[Span, ...]:

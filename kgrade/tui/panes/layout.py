@@ -162,6 +162,9 @@ class Joined:
             for found in part.find(needle):
                 yield None if found is None else start + found
 
+    def go_on(self) -> None:
+        """Nothing is to come: the parts are those of when they were joined."""
+
 
 class Late:
     """Lines that are not known until someone looks, because finding them takes a while."""
@@ -183,6 +186,10 @@ class Late:
     def find(self, needle: str) -> Iterator[int | None]:
         """Rows that hold `needle`; see `Lines.find`."""
         return self._made.find(needle)
+
+    def go_on(self) -> float | None:
+        """Let more of them come; see `Lines.go_on`."""
+        return self._made.go_on()
 
     @cached_property
     def _made(self) -> Lines:

@@ -22,6 +22,7 @@ _ERROR: Final = re.compile(r"\b(?:fatal|error|exception|traceback|undefined refe
 _WARNING: Final = re.compile(r"\bwarn(?:ing)?\b", re.IGNORECASE)
 _ERROR_BYTES: Final = re.compile(_ERROR.pattern.encode(), re.IGNORECASE)
 _LONG: Final = 400
+_AGAIN_S: Final = 0.1
 
 
 class LogRows:
@@ -33,6 +34,7 @@ class LogRows:
     def __init__(self, data: bytes | Spool) -> None:
         self._data = data
         self._text = SourceText(data)
+        self._was_whole = False
 
     def __len__(self) -> int:
         return len(self._text) + bool(self._fault)
@@ -57,6 +59,13 @@ class LogRows:
     def find(self, needle: str) -> Iterator[int | None]:
         """Lines that hold `needle`; see `Lines.find`."""
         return self._text.find(needle)
+
+    def go_on(self) -> float | None:
+        """What is large comes by itself; see `Lines.go_on`."""
+        if isinstance(self._data, bytes) or self._was_whole:
+            return None
+        self._was_whole = self._data.wait(0)
+        return _AGAIN_S
 
 
 def log_section(file: EvidenceFile, name: str | None) -> list[Lines]:

@@ -163,4 +163,5 @@ class PaneSet:
 def _moved(position: Position, lines: Lines) -> Position:
     """The same place in lines made anew; folds are closed."""
     last = max(0, len(lines) - 1)
-    return Position(Opened(lines), min(position.cursor, last), min(position.top, last), position.x)
+    top, cursor = min(position.top, last), min(position.cursor, last)
+    return Position(Opened(lines), cursor, top, position.x, at_end=position.at_end)

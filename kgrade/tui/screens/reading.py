@@ -23,7 +23,7 @@ def reading_deeds(stage: Stage) -> Deeds:
         "page.down": lambda key: view.page(1),
         "page.up": lambda key: view.page(-1),
         "top": lambda key: view.go_to(0),
-        "bottom": lambda key: view.go_to(len(view.position.opened) - 1),
+        "bottom": lambda key: view.go_to_end(),
         "left": lambda key: view.sideways(-1),
         "right": lambda key: view.sideways(1),
         "search": lambda key: TextContext(stage, TextEntry("search"), view.search),

@@ -12,9 +12,10 @@ from textual.cache import LRUCache
 from textual.geometry import Region, Size
 from textual.message import Message
 from textual.strip import Strip
+from textual.timer import Timer
 from textual.widget import Widget
 
-from kgrade.tui.lines import Lines, Row, Rows
+from kgrade.tui.lines import AT_ONCE, Lines, Row, Rows
 from kgrade.tui.opened import Opened
 from kgrade.tui.palette import STYLES
 from kgrade.tui.widgets.row_strips import Layout, row_strips
@@ -24,6 +25,10 @@ _CACHED_ROWS: Final = 1024
 _SLICE_S: Final = 0.02
 """Seconds that a search may keep the keys waiting."""
 
+_PICTURE_S: Final = 0.05
+"""Seconds in which what was asked for comes to the screen; rows that are still to come let it pass."""
+
+_SOON_S: Final = 0.001
 _SIDEWAYS: Final = 16
 _MOST_HITS: Final = 100_000
 _CURSOR: Final = Segment(">", STYLES["strong"])
@@ -41,6 +46,8 @@ class Position:
     x: int = 0
     range_from: int | None = None
     hits: list[int] = field(default_factory=list)
+    at_end: bool = False
+    """Whether the cursor goes to the last row whenever more rows come; what is done there is done at the very end."""
 
 
 class LineView(Widget):
@@ -61,6 +68,7 @@ class LineView(Widget):
         self.wrap = False
         self.needle = ""
         self._search: Iterator[int | None] | None = None
+        self._coming: Timer | None = None
         self._cache: LRUCache[int, list[Strip]] = LRUCache(_CACHED_ROWS)
         self._drawn_for: Layout | None = None
 
@@ -77,15 +85,18 @@ class LineView(Widget):
         self._redraw()
         if self.needle:
             self.search(self.needle, jump=False)
+        self._let_come()
 
     @property
     def row(self) -> Row | None:
         """The row under the cursor; None if there is none."""
+        self._end_there()
         return self.position.opened[self.position.cursor] if len(self.position.opened) else None
 
     @property
     def selected(self) -> list[Row]:
         """The rows of the marked range, or the one under the cursor."""
+        self._end_there()
         at = self.position
         if not len(at.opened):
             return []
@@ -96,12 +107,15 @@ class LineView(Widget):
 
     def move(self, rows: int) -> None:
         """Move the cursor by `rows`; the view follows when it leaves the screen."""
+        self._end_there()
         self.go_to(self.position.cursor + rows)
 
     def page(self, screens: float) -> None:
         """Move the cursor and what is shown by a part of the screen's height."""
+        self._end_there()
         at = self.position
         rows = int(screens * max(1, self.size.height - (abs(screens) == 1)))
+        self._reach(at.top + rows + self.size.height)
         last_top = max(0, len(at.opened) - self.size.height)
         at.top = min(max(0, at.top + rows), last_top)
         self.go_to(at.cursor + rows)
@@ -109,7 +123,9 @@ class LineView(Widget):
 
     def go_to(self, index: int) -> None:
         """Put the cursor on row `index`, or as near to it as there are rows."""
+        self._reach(index)
         at = self.position
+        at.at_end = False
         before, top = at.cursor, at.top
         at.cursor = min(max(0, index), max(0, len(at.opened) - 1))
         self._follow()
@@ -118,6 +134,11 @@ class LineView(Widget):
         elif at.cursor != before:
             # Two rows are drawn instead of all.
             self.refresh(*(Region(0, index - top, self.size.width, 1) for index in (before, at.cursor)))
+
+    def go_to_end(self) -> None:
+        """Put the cursor on the last row, and on each that comes to be the last, until it is moved."""
+        self.go_to(len(self.position.opened) - 1)
+        self.position.at_end = True
 
     def sideways(self, steps: int) -> None:
         """Move what is shown to the right, or to the left if `steps` is negative."""
@@ -142,12 +163,14 @@ class LineView(Widget):
 
     def toggle_fold(self) -> bool:
         """Open or close the fold of the row under the cursor; False if it has none."""
+        self._end_there()
         at = self.position
         done = bool(len(at.opened)) and at.opened.toggle(at.cursor)
         if done:
             self._redraw()
             if self.needle:
                 self.search(self.needle, jump=False)
+            self._let_come()
         return done
 
     def toggle_wrap(self) -> bool:
@@ -159,6 +182,7 @@ class LineView(Widget):
 
     def toggle_range(self) -> bool:
         """Begin a range at the cursor, or forget the one there is; return whether there is one now."""
+        self._end_there()
         at = self.position
         at.range_from = at.cursor if at.range_from is None else None
         self.refresh()
@@ -210,7 +234,7 @@ class LineView(Widget):
                 jump = False
                 self.go_to(found)
         if search is not None:
-            self.set_timer(0.001, lambda: self._go_on_searching(jump) if search is self._search else None)
+            self.set_timer(_SOON_S, lambda: self._go_on_searching(jump) if search is self._search else None)
         elif jump and at.hits:
             self.go_to(at.hits[0])
         if self.needle:
@@ -224,6 +248,40 @@ class LineView(Widget):
         else:
             text = f"{sum(hit <= cursor for hit in hits)}/{len(hits)}{more} {self.needle}"
         self.post_message(self.Searched(text))
+
+    # What is still to come
+
+    def _reach(self, index: int) -> None:
+        """Let rows come until there is a row `index`, as far as they need no waiting for."""
+        opened = self.position.opened
+        while index >= len(opened) and opened.go_on() == AT_ONCE:
+            pass
+
+    def _end_there(self) -> None:
+        """Where the end was asked for, be there: a key that comes before the last rows is meant for these."""
+        at = self.position
+        if at.at_end:
+            while at.opened.go_on() == AT_ONCE:
+                pass
+            self.go_to_end()
+
+    def _let_come(self) -> None:
+        """Let rows that are still to come do so in slices, after the first picture, as long as these are shown."""
+        if self._coming is not None:
+            self._coming.stop()
+        self._coming = self.set_timer(_PICTURE_S, self._go_on_coming)
+
+    def _go_on_coming(self) -> None:
+        at = self.position
+        wait = at.opened.go_on()
+        self._coming = None
+        if wait is None:
+            return
+        self._coming = self.set_timer(max(wait, _SOON_S), self._go_on_coming)
+        if at.at_end:
+            self.go_to_end()
+        self._cache.clear()
+        self.refresh()
 
     # Drawing
 

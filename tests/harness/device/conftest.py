@@ -15,10 +15,10 @@ SOURCE = Path(__file__).with_name("fake_nvml.c")
 
 
 class Driver:
-    """The library: `library` is its file, `tell` sets what it says."""
+    """The library: `file` is the library, `tell` sets what it says."""
 
     def __init__(self, library: Path) -> None:
-        self.library = library
+        self.file = library
         self._loaded = ctypes.CDLL(str(library))
 
     def tell(self, what: str, *values: int) -> None:
@@ -31,7 +31,7 @@ class Driver:
         return int(self._loaded.asked())
 
     def opened(self) -> Nvml:
-        nvml = Nvml.opened(str(self.library))
+        nvml = Nvml.opened(str(self.file))
         assert nvml is not None
         return nvml
 

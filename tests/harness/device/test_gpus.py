@@ -45,7 +45,7 @@ def test_without_a_driver_there_is_no_gpu(driver: Driver, tmp_path: Path) -> Non
     assert Nvml.opened(str(tmp_path / "none.so")) is None
     assert find_gpus(None, {}) == ()
     driver.tell("boards", -1)
-    assert Nvml.opened(str(driver.library)) is None, "the library is there, and the driver does not answer"
+    assert Nvml.opened(str(driver.file)) is None, "the library is there, and the driver does not answer"
 
 
 def test_what_is_seen_of_a_device_while_it_is_used(driver: Driver) -> None:

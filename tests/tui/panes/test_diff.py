@@ -1,7 +1,7 @@
 from kgrade.desk.sheet import Sheet
 from kgrade.records.grade import LineNote
 from kgrade.tui.lines import Place
-from kgrade.tui.panes import diff
+from kgrade.tui.panes import comparison, diff
 from tests.tui.panes.builders import KERNEL, REFERENCE, START, evidence, finding, integrity, item
 from tests.tui.panes.shown import shown, text
 
@@ -154,6 +154,64 @@ def test_fifty_thousand_lines_open_and_only_what_is_looked_at_is_made():
     lines = diff.pane(item(bases={"start": {"big.py": big}}, solution={"big.py": edited}), EMPTY).lines
     assert lines.marks
     assert lines[len(lines) - 1].text.endswith("o opens")
+
+
+def long_pair(lines):
+    """A long file, and the same with lines changed, taken away and put in all over."""
+    old = [b"    row_%d = load(x_ptr + %d)\n" % (n, n % 13) for n in range(lines)]
+    new = [line.replace(b"load", b"tl.load") if n % 17 == 0 else line for n, line in enumerate(old) if n % 29]
+    return b"".join(old), b"".join([*new[:50], b"import x\n" * 3, *new[50:]])
+
+
+def test_the_first_rows_of_a_long_diff_do_not_wait_for_the_others_and_stay_as_they_are():
+    old, new = long_pair(12_000)
+    pair = item(bases={"start": {"k.py": old}}, solution={"k.py": new})
+    comparison._aligning.cache_clear()
+    lines = diff.pane(pair, EMPTY).lines
+    first = len(lines)
+    assert 400 <= first < 2_000
+    assert lines[2].text == "solution/k.py  comparing…"
+    assert lines[first - 1].text == "… comparing the rest"
+    above = [lines[index] for index in range(3, first - 1)]
+    while lines.go_on() is not None:
+        pass
+    assert [lines[index].text for index in range(3, first - 1)] == [row.text for row in above]
+    assert [lines[index].gutter for index in range(3, first - 1)] == [row.gutter for row in above]
+    added, removed = lines[2].text.split()[1:]
+    changed, gone = sum(n % 17 == 0 and n % 29 != 0 for n in range(12_000)), 12_000 // 29 + 1
+    assert (added, removed) == (f"+{changed + 3:,}", f"-{changed + gone:,}")
+    last = lines[len(lines) - 1]
+    assert last.text == "… 11 unchanged lines, o opens"
+    assert list(last.fold)[-1].place == Place("solution/k.py", new.count(b"\n"))
+
+
+def test_whoever_asks_a_long_diff_for_marks_or_a_word_gets_those_of_the_whole():
+    old, new = long_pair(12_000)
+    pair = item(bases={"start": {"k.py": old}}, solution={"k.py": new})
+    comparison._aligning.cache_clear()
+    found = [index for index in diff.pane(pair, EMPTY).lines.find("row_11968 ") if index is not None]
+    comparison._aligning.cache_clear()
+    lines = diff.pane(pair, EMPTY).lines
+    first = len(lines)
+    assert lines.marks[-1] > first
+    assert [lines[index].text.split()[2][:4] for index in found] == ["load", "tl.l"]
+    assert found[0] > first
+    beside = diff.pane(pair, EMPTY).split
+    (one,) = (index for index in beside.find("row_11968 ") if index is not None)
+    assert [index for index in beside.find("= tl.load(x_ptr + 8)") if index is not None][-1] > one - 17 * 13
+    again = diff.pane(pair, EMPTY).lines
+    assert len(again) == len(lines), "made again after an edit of the sheet, nothing is compared again"
+
+
+def test_a_hunk_of_many_lines_is_cut_so_that_one_can_jump_in_it():
+    old = b"".join(b"row_%d = 1\n" % n for n in range(3_000))
+    new = b"".join(b"row_%d = %d\n" % (n, 1 + (n % 7 == 0)) for n in range(3_000))
+    lines = diff.pane(item(bases={"start": {"k.py": old}}, solution={"k.py": new}), EMPTY).lines
+    assert len(lines.marks) >= 7
+    rows = all_rows(lines)
+    places = [row.place for row in rows if row.place]
+    assert [place.line for place in places if place.side == "new"] == list(range(1, 3_001))
+    assert [place.line for place in places if place.side == "old"] == list(range(1, 3_001, 7))
 
 
 def test_a_task_under_review_and_an_empty_solution_say_what_is_not_there():
