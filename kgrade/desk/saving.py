@@ -72,6 +72,7 @@ class Saving:
         changed = {
             "the task": stands.task_tree != judged.about.task_tree,
             "the submission": stands.solution_tree != judged.about.solution_tree,
+            "the evidence": stands.evidence != sitting.item.about.evidence,
             "the rubric": sheet != judged.rubric.sha256,
         }
         return [name for name, is_so in changed.items() if is_so]
