@@ -6,7 +6,8 @@ Source: NVIDIA's names of metrics, and the titles that the sections of ncu's det
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Final, NamedTuple
+from functools import lru_cache
+from typing import Final, Literal, NamedTuple
 
 from kgrade.harness.profiles import units
 from kgrade.harness.profiles.grouping import short
@@ -94,7 +95,7 @@ FIGURES: Final = (
 )
 _STALL: Final = "smsp__average_warps_issue_stalled_"
 _STALL_END: Final = "_per_issue_active"
-_KEPT: Final = frozenset((*WANTED, *LIMITS, *OPERATIONS, *FIGURES))
+_COUNTED: Final = frozenset((*WANTED, *LIMITS, *OPERATIONS))
 
 
 class Place(NamedTuple):
@@ -108,9 +109,14 @@ class Place(NamedTuple):
     capability: str = ""
 
 
-def is_kept(metric: str) -> bool:
-    """Whether a metric of that name goes into the record."""
-    return metric in _KEPT or _reason(metric) is not None
+Use = Literal["figure", "as written", "none"]
+
+
+def use_of(metric: str) -> Use:
+    """Whether a metric makes a figure of the record, is only kept as it was written, or neither."""
+    if metric in _COUNTED or _reason(metric) is not None:
+        return "figure"
+    return "as written" if metric in FIGURES else "none"
 
 
 def kernel_of(place: Place, metrics: Metrics, advice: list[Advice], *, figures: bool = True) -> KernelProfile:
@@ -169,6 +175,7 @@ def _stalls(metrics: Metrics) -> dict[str, float]:
     return dict(sorted(found.items(), key=lambda each: -each[1]))
 
 
+@lru_cache(maxsize=1000)
 def _reason(metric: str) -> str | None:
     """The reason that a metric of stalls is about; None for other metrics, and for stalls in another measure."""
     if not metric.startswith(_STALL):

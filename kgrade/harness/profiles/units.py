@@ -22,6 +22,9 @@ def number(text: str) -> float | None:
     """Return the number that `text` holds, thousands marks left out; None for `n/a` and all that is no number."""
     if text.isdecimal() and text.isascii() and len(text) < 300:
         return float(text)
+    whole, point, part = text.partition(".")
+    if point and whole.isdecimal() and part.isdecimal() and text.isascii() and len(text) < 300:
+        return float(text)
     text = text.strip()
     if not text or not _NUMBER.fullmatch(text) or not any(character.isdigit() for character in text):
         return None
