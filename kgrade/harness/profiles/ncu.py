@@ -14,12 +14,13 @@ from operator import itemgetter
 
 from kgrade.harness.profiles import units
 from kgrade.harness.profiles.grouping import Seen, grouped
-from kgrade.harness.profiles.ncu_metrics import Place, Use, kernel_of, use_of
+from kgrade.harness.profiles.ncu_metrics import Place, Use, kernel_of, left_out, use_of
 from kgrade.harness.profiles.units import BadProfile
 from kgrade.records.profile import Advice, Profile
 
 EXPECTED = "expected the output of ncu --csv --page details or raw"
 ADVICE_LENGTH = 2000
+NOTES = 20
 _LONG = ("ID", "Kernel Name", "Metric Name", "Metric Unit", "Metric Value")
 _TITLES = ("Kernel Name", "Grid Size", "Block Size", "Stream", "Device", "CC")
 Metrics = dict[str, tuple[float, str]]
@@ -53,6 +54,7 @@ def read_ncu(lines: Iterable[str], name: str) -> Profile:
         source="ncu",
         device=", ".join(devices)[:200],
         capability=", ".join(capabilities)[:200],
+        notes=list(dict.fromkeys(note for each in launches for note in left_out(each.metrics)))[:NOTES],
         **grouped(Seen(kernel_of(each.place, each.metrics, each.advice, figures=each.first)) for each in launches),
     )
 

@@ -95,6 +95,7 @@ FIGURES: Final = (
 )
 _STALL: Final = "smsp__average_warps_issue_stalled_"
 _STALL_END: Final = "_per_issue_active"
+_RATIOS: Final = ("", "inst", "warp")
 _COUNTED: Final = frozenset((*WANTED, *LIMITS, *OPERATIONS))
 
 
@@ -117,6 +118,29 @@ def use_of(metric: str) -> Use:
     if metric in _COUNTED or _reason(metric) is not None:
         return "figure"
     return "as written" if metric in FIGURES else "none"
+
+
+def left_out(metrics: Metrics) -> list[str]:
+    """Say which figures are missing because their metrics are given in a unit that is not one of theirs."""
+    strange = [(metric, unit) for metric, (_, unit) in metrics.items() if not _fits(metric, unit)]
+    if not strange:
+        return []
+    made = {WANTED[metric][0] for metric, (_, unit) in metrics.items() if metric in WANTED and _fits(metric, unit)}
+    return [
+        f"{metric} is left out: its unit {unit[:40]!r} is not one that is known for it"
+        for metric, unit in strange
+        if metric not in WANTED or WANTED[metric][0] not in made
+    ]
+
+
+@lru_cache(maxsize=1000)
+def _fits(metric: str, unit: str) -> bool:
+    """Whether a metric that makes a figure is in a unit that can be converted; True for all others."""
+    if metric in WANTED:
+        return WANTED[metric][1](1.0, unit) is not None
+    if metric in OPERATIONS or metric in LIMITS:
+        return units.counted(1.0, unit) is not None
+    return _reason(metric) is None or unit.strip() in _RATIOS
 
 
 def kernel_of(place: Place, metrics: Metrics, advice: list[Advice], *, figures: bool = True) -> KernelProfile:
@@ -170,7 +194,7 @@ def _stalls(metrics: Metrics) -> dict[str, float]:
     found = {}
     for metric, (value, unit) in metrics.items():
         reason = _reason(metric)
-        if reason is not None and unit.strip().lower() in ("", "inst", "warp"):
+        if reason is not None and unit.strip() in _RATIOS:
             found[reason] = value
     return dict(sorted(found.items(), key=lambda each: -each[1]))
 
