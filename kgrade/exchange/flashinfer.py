@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from kgrade.exchange.brought import Arrivals, BroughtResult, BroughtSubmission, BroughtTask, Noted
+from kgrade.exchange.carried import KEY, brought_words
 from kgrade.exchange.fields import (
     Fields,
     Misfit,
@@ -28,6 +29,7 @@ SOURCE = "flashinfer"
 METHOD = "imported: the benchmark's own run, from its traces; not run here"
 TOLERANCE = {"float32": 1e-4, "float16": 1e-2, "bfloat16": 1e-2}
 DEFAULT_SIZE = 16
+NOT_FINITE = ("NaN", "Infinity", "-Infinity", "nan", "inf", "-inf")
 STATUS: Mapping[str, CaseStatus] = {
     "PASSED": "passed", "INCORRECT_SHAPE": "failed", "INCORRECT_NUMERICAL": "failed", "INCORRECT_DTYPE": "failed",
     "RUNTIME_ERROR": "failed", "COMPILE_ERROR": "failed", "TIMEOUT": "failed", "REWARD_HACK": "failed",
@@ -231,7 +233,17 @@ def _trace(
     hardware = evaluation.mapping("environment", {}).text("hardware", None) or ""
     key = (line.text("definition"), line.text("solution"), hardware)
     when = evaluation.text("timestamp", None) or time_of(path)
-    found.setdefault(key, []).append((place, line, value, when))
+    measured, block = _taken_apart(evaluation)
+    value = {**line.values, "evaluation": measured}
+    found.setdefault(key, []).append((place, Fields(place, value), value, when))
+    yield from brought_words(block, name_of(key[0]), name_of(key[1]))
+
+
+def _taken_apart(evaluation: Fields) -> tuple[dict[str, Any], Fields]:
+    """An evaluation as it was measured, and the block of what people said that was carried in it."""
+    block = evaluation.mapping(KEY, {})
+    measured = {**evaluation.values, **block.mapping("measured", {}).values}
+    return {name: value for name, value in measured.items() if name != KEY}, block
 
 
 def _result(key: tuple[str, str, str], told: list[tuple[str, Fields, Any, str]]) -> Arrivals:
@@ -277,9 +289,15 @@ def _result(key: tuple[str, str, str], told: list[tuple[str, Fields, Any, str]])
 def _why(status: str, evaluation: Fields) -> str:
     errors = evaluation.mapping("correctness", {})
     parts = [status] + [
-        f"{name} {errors.number(name):g}" for name in ("max_relative_error", "max_absolute_error") if errors.has(name)
+        f"{name} {_error(errors, name)}" for name in ("max_relative_error", "max_absolute_error") if errors.has(name)
     ]
     return ", ".join(parts)
+
+
+def _error(errors: Fields, name: str) -> str:
+    """A number, or one of the words that stand where it is not finite."""
+    said = errors.any(name)
+    return said if said in NOT_FINITE else f"{errors.number(name):g}"
 
 
 def _timed(case: Case, evaluation: Fields) -> Iterator[str]:
