@@ -6,7 +6,7 @@ import ast
 import builtins
 from pathlib import PurePosixPath
 
-from kgrade.harness.integrity import statements, vocabulary
+from kgrade.harness.integrity import objects, statements, vocabulary
 from kgrade.harness.integrity.model import NOTHING
 from kgrade.harness.integrity.values import ANY, UNKNOWN, Frame, Scope, Value, Walk, merge
 
@@ -138,7 +138,9 @@ def get_attribute(walk: Walk, frame: Frame, owner: Value, attr: str, node: ast.A
             if scope is not None and attr in scope.variables:
                 found.append(lookup(walk, Frame(scope, frame.live, frame.setup), attr))
         elif name.startswith(("obj:", "class:")):
-            found.append(member(walk, frame, name, attr))
+            found.append(objects.property_of(walk, frame, node, member(walk, frame, name, attr)))
+        elif name.startswith("super:"):
+            found.append(objects.of_parent(walk, frame, name, attr))
         elif name.startswith(("def:", "bound:")):
             owned = "def:" + name.partition(":")[2].partition("|")[0]
             kept = walk.attributes.get((owned, attr))
@@ -319,7 +321,10 @@ def set_attribute(walk: Walk, frame: Frame, owner: Value, attr: str, value: Valu
 
 def patched(walk: Walk, frame: Frame, target: str, value: Value, node: ast.AST) -> None:
     """Something of a library is replaced, or one of its switches is turned."""
-    if target.startswith(vocabulary.STATE_ATTRIBUTES) or "_config." in target:
+    variable = target.removeprefix("os.environ.")
+    if variable != target and variable.startswith(vocabulary.STATE_VARIABLES):
+        walk.note(frame, "state", target, node)
+    elif target.startswith(vocabulary.STATE_ATTRIBUTES) or "_config." in target:
         walk.note(frame, "state", target, node, detail=str(value.const)[:40] if value.const is not UNKNOWN else "")
     else:
         walk.note(frame, "patch", target, node, value.tags)

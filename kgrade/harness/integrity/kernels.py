@@ -37,7 +37,8 @@ def read(walk: Walk) -> None:
         kernel = walk.kernel(function)
         kernel.device_only = key in helpers and key not in launched
         kernel.trifle = not _computes(function)
-        kernel.blind = function.jit == "triton" and coverage.blind(function.node)
+        looks = coverage.blind_by_reference if function.jit == "pallas" else coverage.blind
+        kernel.blind = looks(function.node)
         _body(walk, frame, function)
 
 

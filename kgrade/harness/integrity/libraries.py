@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import base64
+import re
 from typing import TYPE_CHECKING
 
 from kgrade.harness.integrity import attributes, calls, operators, standard, templates, vocabulary
@@ -16,6 +17,9 @@ if TYPE_CHECKING:
 _PURE = ("builtins.", "math.", "operator.", "functools.", "itertools.", "typing.", "dataclasses.", "os.path.",
          "collections.", "warnings.", "logging.", "json.", "re.", "string.", "textwrap.", "enum.", "abc.",
          "copy.")  # fmt: skip
+
+_OWN_PROCESS = re.compile(r"/proc/(self|\d+)/(cmdline|environ|stat|status|comm|exe|task)\b")
+"""Files in which a process tells who it is and who started it."""
 
 _WITHOUT_TENSORS = [["torch", part] for part in ("cuda", "backends", "utils", "library", "version", "finfo", "iinfo")]
 """Parts of torch whose functions return no tensor."""
@@ -64,6 +68,10 @@ def call(walk: Walk, frame: Frame, node: ast.AST, name: str, function: Value, ar
 def _result(walk: Walk, frame: Frame, node: ast.AST, name: str, function: Value, arguments: Arguments) -> Value:
     last = name.rpartition(".")[2]
     source = _source(name)
+    if any(_OWN_PROCESS.search(tag) for tag in function.tags | arguments.first().tags if tag.startswith("path:")) or (
+        isinstance(arguments.first().const, str) and _OWN_PROCESS.search(arguments.first().const)
+    ):
+        source = "caller"
     if source:
         about = {source} | (function.tags & {"caller", "environment"})
         about |= {f"env:{value.const}" for value in arguments.values[:1] if source == "environment"}
@@ -151,6 +159,8 @@ def _array(walk: Walk, frame: Frame, node: ast.AST, name: str, last: str, argume
     here = place(frame.scope, node)
     if name.startswith("torch.autograd.graph") or name.split(".")[:2] in _WITHOUT_TENSORS:
         return Value(frozenset({name + "()"}), NOTHING)
+    if last in vocabulary.ALLOCATE_EMPTY | vocabulary.ALLOCATE_CONSTANT:
+        _narrow(walk, frame, node, arguments)
     if last in vocabulary.ALLOCATE_EMPTY:
         return Value(tags=frozenset({f"alloc:{here}:empty"}))
     if last in vocabulary.ALLOCATE_CONSTANT:
@@ -173,6 +183,12 @@ def _array(walk: Walk, frame: Frame, node: ast.AST, name: str, last: str, argume
     if last == "as_subclass" or last in ("_make_subclass", "_make_wrapper_subclass"):
         walk.note(frame, "subclass", name, node)
         return Value(tags=frozenset({"subclass:made"}) | arguments.first().tags)
+    if last.endswith("_") and not last.endswith("__") and arguments.values:
+        target = arguments.values[0]
+        for each in (target, *(target.items or ())):
+            if each.identity:
+                attributes.write(walk, frame, each, derived(*values), node, name)
+        return target
     if last in ("Parameter", "Buffer"):
         return Value(tags=frozenset({"parameter"}))
     if last[:1].isupper() and ".nn." in name:
@@ -180,6 +196,14 @@ def _array(walk: Walk, frame: Frame, node: ast.AST, name: str, last: str, argume
     if last in vocabulary.DATA_TESTS and any(value.tensor for value in values):
         return Value(tags=derived(*values).tags | ({"data"} if last in ("equal", "allclose") else NOTHING))
     return compute(walk, frame, node, name, values, arguments.named.get("out"))
+
+
+def _narrow(walk: Walk, frame: Frame, node: ast.AST, arguments: Arguments) -> None:
+    """Note a buffer whose elements are of low precision: what is kept in it is rounded."""
+    for each in arguments.named.get("dtype", ANY).names:
+        dtype = vocabulary.LOW_PRECISION.get(each.rpartition(".")[2])
+        if dtype and each.startswith("torch."):
+            walk.note(frame, "cast", dtype, node, detail="buffer")
 
 
 def compute(walk: Walk, frame: Frame, node: ast.AST, name: str, values: list[Value], out: Value | None = None) -> Value:
@@ -237,7 +261,7 @@ def method(walk: Walk, frame: Frame, node: ast.AST, name: str, receiver: Value, 
                 made = receiver.const.join(map(str, parts))[: standard.MOST_EXECUTED]
                 return operators.template(walk, frame, node, receiver, made)
             return Value(tags=derived(*values).tags)
-        if name in vocabulary.WAITS:
+        if name in vocabulary.WAITS or name in vocabulary.SPAWNING:
             walk.note(frame, "call", "tensor." + name, node)
         return Value(tags=derived(*values).tags)
     if name in vocabulary.READS:

@@ -132,13 +132,20 @@ def stale_graph(view: View) -> Iterator[Sign]:
             yield at(fact, "suspect", "the inputs are not copied into the graph's buffers before it is replayed")
 
 
+def _joins(name: str) -> bool:
+    """Whether a call makes the caller's stream, or the caller, wait; a stream of one's own may wait for anything."""
+    owner, _, last = name.rpartition(".")
+    if last == "synchronize":
+        return True
+    return last in ("wait_stream", "wait_event") and owner not in _OWN_STREAMS
+
+
+_OWN_STREAMS = {"torch.cuda.Stream()", "torch.cuda.streams.Stream()", "torch.Stream()", "torch.cuda.ExternalStream()"}
+
+
 def side_stream(view: View) -> Iterator[Sign]:
     """T1: work goes to another stream that nothing waits for."""
-    waits = [
-        fact
-        for fact in view.model.acting("call")
-        if fact.live and fact.name.rpartition(".")[2] in ("wait_stream", "wait_event", "synchronize")
-    ]
+    waits = [fact for fact in view.model.acting("call") if fact.live and _joins(fact.name)]
     native = [fact for fact in view.model.of("stream") if fact.live]
     if not waits:
         for fact in calls(
@@ -156,14 +163,24 @@ def side_stream(view: View) -> Iterator[Sign]:
             yield at(fact, "suspect", "a stream of its own, and nothing waits for it")
 
 
+def _hands_on(name: str) -> bool:
+    """Whether a method hands work to a pool or an event loop that was made elsewhere."""
+    owner, _, last = name.rpartition(".")
+    return last in vocabulary.SPAWNING and (owner == "tensor" or owner.startswith("asyncio."))
+
+
 def background_work(view: View) -> Iterator[Sign]:
     """T2: a thread or process goes on after the call."""
     names = [fact.name for fact in view.model.acting("call") if fact.live or fact.setup]
-    for fact in calls(view, *vocabulary.SPAWNERS):
+    handed = [fact for fact in view.model.of("call", live=True) if _hands_on(fact.name)]
+    for fact in [*calls(view, *vocabulary.SPAWNERS), *handed]:
         own = [name for name in names if name.startswith(fact.name + "()")]
         waited = any(name.rpartition(".")[2] in ("join", "result", "map", "shutdown") for name in own)
         waited = (
             waited
+            or (
+                fact in handed and any(name.rpartition(".")[2] in ("result", "wait", "get", "gather") for name in names)
+            )
             or any(name == "tensor.join" for name in names)
             or any(name == "concurrent.futures.wait" for name in names)
         )

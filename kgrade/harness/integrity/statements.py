@@ -6,7 +6,7 @@ import ast
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from kgrade.harness.integrity import attributes, calls, expressions, operators
+from kgrade.harness.integrity import attributes, calls, expressions, objects, operators
 from kgrade.harness.integrity.model import NOTHING, Tags
 from kgrade.harness.integrity.values import ANY, UNKNOWN, Class, Frame, Function, Scope, Value, Walk, joined, place
 
@@ -68,10 +68,16 @@ def _later(walk: Walk, frame: Frame, value: Value, made: Tags) -> set[str]:
     for token in made:
         if token.startswith("alloc:") and token not in frame.written:
             marks = [mark for mark in frame.written if mark.startswith("partly:") and mark.endswith("|" + token)]
-            found |= {mark.partition("|")[0] for mark in marks}
-            if not any(tag.startswith("stored:") for tag in value.tags) and _waits(walk, token):
+            kept = any(tag == "kept" or tag.startswith("stored:") for tag in value.tags)
+            found |= {mark.partition("|")[0] for mark in marks if not kept or _by_shape(frame, mark)}
+            if not kept and _waits(walk, token):
                 found.add("waiting")
     return found
+
+
+def _by_shape(frame: Frame, mark: str) -> bool:
+    """Whether the branch that a mark `partly:BRANCH|BUFFER` names looks at shapes."""
+    return "shape" in frame.branch_tags.get(mark.removeprefix("partly:").partition("|")[0], NOTHING)
 
 
 def _waits(walk: Walk, token: str) -> bool:
@@ -320,7 +326,7 @@ def _class(walk: Walk, frame: Frame, node: ast.ClassDef) -> bool:
     scope = walk.classes[key].scope if key in walk.classes else Scope(frame.scope.path, frame.scope, key, is_class=True)
     scope.parent = frame.scope
     bases = frozenset().union(*(expressions.evaluate(walk, frame, base).names for base in node.bases))
-    walk.classes[key] = Class(key, node.name, node, scope, bases)
+    walk.classes[key] = Class(key, node.name, scope, bases, objects.fields_of(walk, node, bases))
     inner = Frame(scope, frame.live, frame.setup, frame.guards)
     execute(walk, inner, node.body)
     if bases & {"torch.Tensor", "numpy.ndarray", "jax.Array"} or "__torch_function__" in scope.variables:

@@ -50,8 +50,11 @@ class Value:
 
     @property
     def tensor(self) -> bool:
-        """Whether anything says that this is a tensor."""
-        return any(tag.startswith((*IDENTITY, "lib:", "op:", "from:")) for tag in self.tags)
+        """Whether anything says that this is a tensor; an object that is only kept between calls is none."""
+        if any(tag.startswith(("in:", "alloc:", "lib:", "op:", "from:")) for tag in self.tags):
+            return True
+        kept = any(tag.startswith("stored:") for tag in self.tags)
+        return kept and not any(name.endswith("()") for name in self.names)
 
 
 ANY = Value()
@@ -126,6 +129,7 @@ class Function:
     kept: bool = False
     static: bool = False
     of_class: bool = False
+    is_property: bool = False
 
 
 @dataclass(slots=True, eq=False)
@@ -134,9 +138,9 @@ class Class:
 
     key: str
     name: str
-    node: ast.ClassDef
     scope: Scope
     bases: Tags = NOTHING
+    fields: tuple[str, ...] = ()
 
 
 @dataclass(slots=True, eq=False)
