@@ -132,9 +132,10 @@ def shared_workers(hosts: Hosts, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tempfile, "tempdir", str(hosts.folder))
     alone = Run.workers
 
-    def shared(run: Run, *given: Any, device: Any = None, emulation: Any = None, **named: Any) -> Standby:
-        if device is not None or emulation is not None:  # it keeps what it records or loads, so it serves one item
-            return alone(run, *given, device=device, emulation=emulation, **named)
+    def shared(run: Run, *given: Any, **named: Any) -> Standby:
+        own = [named.pop(each, None) for each in ("device", "emulation", "gpu")]
+        if any(each is not None for each in own):  # it keeps what it records or loads, or has a GPU: it serves one item
+            return alone(run, *given, device=own[0], emulation=own[1], gpu=own[2], **named)
         return hosts.workers(run, *given, **named)
 
     monkeypatch.setattr(Run, "workers", shared)

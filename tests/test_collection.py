@@ -11,8 +11,11 @@ from pathlib import Path
 import pytest
 import yaml
 
-from kgrade.collection import CollectionError, Finished, Skipped, Started, collect_queue
+from kgrade.collection import CollectionError, Finished, Skipped, Started, collect_queue, queue
+from kgrade.collection.events import Job
+from kgrade.collection.queue import Queue
 from kgrade.harness.build.toolkit import find_toolkit
+from kgrade.harness.device.nvml import Gpu
 from kgrade.harness.dynamic import examination
 from kgrade.records import codec
 from kgrade.records.evidence import Evidence
@@ -107,6 +110,22 @@ def test_one_stage_anew_leaves_the_others_as_they_stand(repo):
     summary, _ = gather(repo, "rows/s02", stages=("build", "time"))
     assert summary.finished == 0
     assert evidence_in(repo, "rows/s02").state("check") == "failed"
+
+
+@pytest.mark.usefixtures("shared_workers")
+def test_what_was_not_run_for_want_of_a_device_is_collected_again_where_there_is_one(repo, monkeypatch):
+    repo.commit({"queue/rows/task.yaml": TASK.replace("[cpu]", "[sm_90]")})
+    monkeypatch.setattr(queue, "find_gpus", lambda nvml: ())
+    gather(repo, "rows/s01", stages=("check",))
+    standing = evidence_in(repo, "rows/s01", "sm_90")
+    assert standing.state("check") == "not-run"
+    assert standing.stages.check.reason.startswith("no GPU of compute capability 9.0 is here")
+    job = Job(item=ItemId.parse("rows/s01"), target="sm_90")
+    assert not Queue(repo.path).wants(job, ("check",)), "fresh, while there is no device"
+    monkeypatch.setattr(queue, "find_gpus", lambda nvml: (Gpu("GPU-0", "another", (8, 0), "575"),))
+    assert not Queue(repo.path).wants(job, ("check",)), "fresh, while the device is of another architecture"
+    monkeypatch.setattr(queue, "find_gpus", lambda nvml: (Gpu("GPU-0", "NVIDIA H200", (9, 0), "575"),))
+    assert Queue(repo.path).wants(job, ("check",))
 
 
 @pytest.mark.usefixtures("shared_workers")

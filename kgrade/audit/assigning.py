@@ -10,7 +10,7 @@ from kgrade.audit.housekeeping import claims_of
 from kgrade.audit.lead import LeadError, Office
 from kgrade.records import codec
 from kgrade.records.assignments import Assignment, Assignments
-from kgrade.records.slugs import ItemId
+from kgrade.records.slugs import FOREIGN, ItemId
 from kgrade.repository.branches import Saved
 from kgrade.repository.commits import Change
 from kgrade.repository.grades import grade_branches, standing
@@ -59,7 +59,8 @@ def requeue(office: Office, lead: str, by: Signature, items: Sequence[ItemId]) -
     most = office.settings.retire_after
 
     def once_more(item: ItemId, old: Assignment) -> Assignment:
-        graded = sum(path.startswith(f"{item.folder}/grades/") for path in paths)
+        here = f"{item.folder}/grades/"
+        graded = sum(path.startswith(here) and not path.startswith(f"{here}{FOREIGN}") for path in paths)
         if most is not None and graded >= most:
             raise NotAssigned(
                 f"{item} has {graded} grades, and kgrade.yaml retires items after {most}; raise that first"

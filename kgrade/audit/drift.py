@@ -12,6 +12,7 @@ import msgspec
 import numpy as np
 
 from kgrade.audit.ratings import Graded
+from kgrade.records.slugs import is_foreign
 
 RECENT = 20  # items over which drift is told
 RUSHED = 0.25  # of the median time that others took for items of the same rubric
@@ -110,7 +111,7 @@ def _rushed(grades: Sequence[Graded]) -> list[Suspicion]:
             why=f"graded in {grade.active_s} s; the median for {grade.rubric} is {usual[grade.rubric]:.0f} s",
         )
         for grade in grades
-        if grade.rubric in usual and grade.active_s < RUSHED * usual[grade.rubric]
+        if grade.rubric in usual and not is_foreign(grade.evaluator) and grade.active_s < RUSHED * usual[grade.rubric]
     ]
 
 

@@ -6,12 +6,21 @@ from typing import Literal
 
 import msgspec
 
+from kgrade.repository.runner import Git
+
 Kind = Literal[
     "seal", "removed", "rewritten", "rolled-back", "bad-signature", "mis-signed", "unsigned", "revoked-key",
     "edited-by-another", "not-a-lead", "settings", "back-dated", "late", "unsealed", "shallow",
     "unreadable", "misplaced", "wrong-total", "unknown-rubric", "bytes-missing",
 ]  # fmt: skip
 NOTES: frozenset[Kind] = frozenset({"late", "unsealed", "shallow"})
+
+SHALLOW = "this clone is shallow: what lies before its edge cannot be seen; git fetch --unshallow brings it"
+
+
+def is_shallow(git: Git) -> bool:
+    """Whether this clone's history was cut off when it was made."""
+    return git.run(["rev-parse", "--is-shallow-repository"]).text == "true"
 
 
 class Finding(msgspec.Struct, frozen=True, kw_only=True):

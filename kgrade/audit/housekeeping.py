@@ -11,6 +11,7 @@ from collections.abc import Sequence
 import msgspec
 
 from kgrade.audit.lead import Office
+from kgrade.records.slugs import is_foreign
 from kgrade.repository.claims import Claim, Claims
 from kgrade.repository.grades import grade_branches, standing
 from kgrade.repository.opening import Signature
@@ -58,7 +59,9 @@ def _over(office: Office, found: Sequence[Claim]) -> set[Claim]:
         return set()
     plan = plan_of(office.snapshot(), settings)
     paths = standing(office.reader, grade_branches(office.queue, settings)).keys()
-    graded = Counter(path.rpartition("/grades/")[0] for path in paths)
+    graded = Counter(
+        folder for folder, _, file in (path.rpartition("/grades/") for path in paths) if not is_foreign(file)
+    )
     return {
         claim
         for claim in found

@@ -9,6 +9,7 @@ import msgspec
 from kgrade.audit.agreement import Agreement, agreement
 from kgrade.audit.coverage import Coverage, coverage
 from kgrade.audit.drift import Standing, Suspicion, standings, suspicions
+from kgrade.audit.findings import is_shallow
 from kgrade.audit.gold import golden
 from kgrade.audit.ratings import Graded
 from kgrade.audit.reading import scales, standing_grades
@@ -43,6 +44,7 @@ class Overview(msgspec.Struct, frozen=True, kw_only=True):
     suspicions: list[Suspicion]
     disagreements: list[Disagreement]
     faults: list[str]
+    shallow: bool
 
 
 def overview(
@@ -63,6 +65,7 @@ def overview(
             for each in disagreements(standing.grades)
         ],
         faults=standing.faults,
+        shallow=is_shallow(reader.git),
     )
 
 
@@ -76,6 +79,7 @@ def blinded(found: Overview) -> Overview:
         suspicions=[],
         disagreements=[],
         faults=[unreadable] if found.faults else [],
+        shallow=found.shallow,
     )
 
 

@@ -8,17 +8,20 @@ from html import escape
 from pathlib import Path
 
 from kgrade.audit.agreement import GOOD, TENTATIVE, Agreement
+from kgrade.audit.changes import Change
 from kgrade.audit.coverage import Coverage
 from kgrade.audit.drift import Standing, Suspicion
+from kgrade.audit.findings import SHALLOW
 from kgrade.audit.overview import Disagreement, Overview
+from kgrade.audit.page_history import forecast, histories
 from kgrade.audit.phrases import STANDING, criterion_row, figure, levels, share, standing_row
 
 LISTED = 50
 _CLASSES = {"good": "good", "tentative": "tentative", "mend the sheet": "mend"}
 
 
-def page(found: Overview, name: str) -> str:
-    """Return the page for `found`; `name` says which queue."""
+def page(found: Overview, history: Sequence[Change], name: str) -> str:
+    """Return the page for `found` and the saves in `history`, newest first; `name` says which queue."""
     agreed = found.agreement
     when = datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC")
     style = Path(__file__).with_suffix(".css").read_text(encoding="utf-8")
@@ -31,6 +34,7 @@ def page(found: Overview, name: str) -> str:
         _section("Widest disagreements", _disagreements(found.disagreements[:LISTED])),
         _section("Worth a look", _suspicions(found.suspicions)),
         _section("Grades that cannot be read", _table(["fault"], [[fault] for fault in found.faults])),
+        _section("History by item", *histories(history), _sentence(SHALLOW) if found.shallow else ""),
     ]
     count = f"{agreed.grades} grades by {len(agreed.evaluators)} evaluators, {when}"
     return (
@@ -45,6 +49,7 @@ def _coverage(covered: Coverage) -> Iterator[str]:
     done = f"{covered.finished} of {covered.items} submissions finished"
     yield _sentence(f"{done}; {covered.grades_left} grades to go{pace}.")
     yield _bar(covered.finished, covered.graded, covered.items)
+    yield forecast(covered)
 
 
 def _agreement(agreed: Agreement) -> Iterator[str]:

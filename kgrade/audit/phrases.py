@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from kgrade.audit.agreement import Figure, OfCriterion
+from kgrade.audit.changes import Change
 from kgrade.audit.drift import Standing
 
 
@@ -27,6 +28,11 @@ def levels(value: float | None) -> str:
 def minutes(seconds: float | None) -> str:
     """Return a time in minutes."""
     return "-" if seconds is None else f"{seconds / 60:.1f} min"
+
+
+def moves(change: Change) -> str:
+    """Return what a save changed, from what to what."""
+    return ", ".join(f"{name} {old} to {new}" for name, (old, new) in change.moved.items()) or "comments only"
 
 
 STANDING = ("evaluator", "grades", "shared", "severity", "last 20", "gold items", "to gold", "median time")

@@ -11,7 +11,7 @@ from kgrade.records import codec, scoring
 from kgrade.records.faults import BadRecord
 from kgrade.records.grade import Grade
 from kgrade.records.rubric import Rubric, sheet_sha256
-from kgrade.records.slugs import ItemId
+from kgrade.records.slugs import ItemId, is_foreign
 from kgrade.repository.branches import Branch
 from kgrade.repository.grades import grade_files
 from kgrade.repository.runner import LOCAL_TIMEOUT_S, GitError
@@ -35,7 +35,8 @@ def standing_faults(
         yield from _place(path, grade, show)
         yield from _sums(path, grade, sheets, show)
         yield from _bytes(path, grade, trees, show)
-        yield from _time(path, blob, grade, written.get(path, ()))
+        if not is_foreign(grade.evaluator):  # those were given elsewhere, before they came
+            yield from _time(path, blob, grade, written.get(path, ()))
 
 
 def _grades(reader: TreeReader, stand: Mapping[str, str]) -> Iterator[tuple[str, str, Grade | str]]:

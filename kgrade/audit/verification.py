@@ -14,7 +14,7 @@ from typing import NamedTuple
 import msgspec
 
 from kgrade.audit import walk
-from kgrade.audit.findings import Finding, finding
+from kgrade.audit.findings import SHALLOW, Finding, finding, is_shallow
 from kgrade.audit.seals import Link, Memory, Trust, is_ancestor_here, read_chain, remember, remembered, settings_at
 from kgrade.audit.standing import standing_faults
 from kgrade.records.settings import Settings
@@ -108,9 +108,8 @@ def verify(
     told("checking each grade's place, sheet, sums and bytes")
     findings += standing_faults(reader, queue, stand, last)
     findings += _unsealed(case)
-    if reader.git.run(["rev-parse", "--is-shallow-repository"]).text == "true":
-        sentence = "this clone is shallow: what lies before its edge cannot be seen; git fetch --unshallow brings it"
-        findings.append(finding("shallow", "this clone", sentence, "git log --oneline --boundary"))
+    if is_shallow(reader.git):
+        findings.append(finding("shallow", "this clone", SHALLOW, "git log --oneline --boundary"))
     remember(reader.git, memory, links, stand)
     proofs = [_proof(case, path, ref, step) for path, (ref, step) in sorted(_by_path(case, last).items())]
     return Verification(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 import importlib
+import keyword
 import os
 import re
 from collections.abc import Sequence
@@ -37,6 +38,7 @@ COMMANDS = (
     "gold",
     "audit",
     "seal",
+    "import",
     "export",
     "doctor",
 )
@@ -54,7 +56,7 @@ class Commands(click.Group):
         """Import and return the command `cmd_name`."""
         if cmd_name not in (*COMMANDS, "open"):
             return None
-        command: click.Command = importlib.import_module(f"kgrade.cli.{cmd_name.replace('-', '_')}").command
+        command: click.Command = importlib.import_module(f"kgrade.cli.{_module(cmd_name)}").command
         return command
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
@@ -66,6 +68,12 @@ class Commands(click.Group):
                 ctx.fail(f"{args[0]!r} is neither a command nor a folder here{advice}")
             args = ["open", *args]
         return super().parse_args(ctx, args)
+
+
+def _module(command: str) -> str:
+    """The module of a command; one whose name Python keeps for itself has an underscore more."""
+    name = command.replace("-", "_")
+    return f"{name}_" if keyword.iskeyword(name) else name
 
 
 @click.group(

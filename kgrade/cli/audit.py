@@ -68,10 +68,12 @@ def command(
             return _verify(reader, branch, settings, as_json)
         if history:
             from kgrade.audit.changes import changes
+            from kgrade.audit.findings import is_shallow
             from kgrade.repository.grades import grade_branches
 
             stand = grade_branches(branch, settings)
-            _tell_history(changes(reader, stand, item=item, evaluator=evaluator, criterion=criterion), as_json)
+            found_changes = changes(reader, stand, item=item, evaluator=evaluator, criterion=criterion)
+            _tell_history(found_changes, as_json, shallow=is_shallow(reader.git))
             return failures.DONE
         from kgrade.audit.overview import blinded, overview
 
@@ -80,8 +82,9 @@ def command(
             found = blinded(found)
         if html is not None:
             from kgrade.audit.page import page
+            from kgrade.audit.page_history import page_history
 
-            html.write_text(page(found, branch.short), encoding="utf-8")
+            html.write_text(page(found, page_history(reader, branch, settings), branch.short), encoding="utf-8")
             say(line(f"wrote {html}"))
         elif as_json:
             say_json(found)
@@ -118,6 +121,7 @@ def _verify(reader: TreeReader, branch: Branch, settings: Settings, as_json: boo
 
 
 def _tell(found: Overview) -> None:
+    from kgrade.audit.findings import SHALLOW
     from kgrade.audit.phrases import STANDING, standing_row
 
     agreed, covered = found.agreement, found.coverage
@@ -142,6 +146,8 @@ def _tell(found: Overview) -> None:
         say(line(f"{suspicion.kind}: {suspicion.evaluator} on {suspicion.item}: {suspicion.why}"))
     for fault in found.faults:
         say(line(f"unreadable: {fault}"))
+    if found.shallow:
+        say(SHALLOW)
 
 
 def _criteria(agreed: Agreement) -> list[list[str]]:
@@ -169,19 +175,21 @@ def _pairs(agreed: Agreement) -> list[list[str]]:
     return [["pair", "items", "kappa", "ICC of totals", "first ahead by"], *rows]
 
 
-def _tell_history(found: list[Change], as_json: bool) -> None:
+def _tell_history(found: list[Change], as_json: bool, *, shallow: bool) -> None:
+    from kgrade.audit.findings import SHALLOW
+    from kgrade.audit.phrases import moves
+
     if as_json:
         say_json(found)
         return
     for change in found:
-        moved = ", ".join(f"{name} {old} to {new}" for name, (old, new) in change.moved.items()) or "comments only"
         took = "" if change.took_s is None else f" in {change.took_s} s"
-        say(
-            line(
-                f"{change.when} {change.item} {change.evaluator}{took}, {change.rubric}, {change.commit[:12]}: {moved}"
-            )
-        )
+        who = f"{change.evaluator} ({change.author})"
+        judged = " ".join([change.rubric, *(f"{target}={blob[:12]}" for target, blob in change.evidence.items())])
+        say(line(f"{change.when} {change.item} {who}{took}, {judged}, {change.commit[:12]}: {moves(change)}"))
     say(f"{len(found)} saves")
+    if shallow:
+        say(SHALLOW)
 
 
 def _tell_verification(found: Verification) -> None:

@@ -11,6 +11,8 @@ from functools import partial
 from pathlib import Path
 
 from kgrade.collection.events import CollectionError, Job, Skipped
+from kgrade.harness.device.gpus import find_gpus, gpu_for
+from kgrade.harness.device.nvml import Gpu, Nvml
 from kgrade.harness.run import HandedIn, ItemSource, Machine
 from kgrade.records import codec
 from kgrade.records.evidence import NOT_COLLECTED, STAGES, Evidence
@@ -24,6 +26,7 @@ from kgrade.repository.runner import Git, GitError
 from kgrade.repository.tree import NOT_JUDGED, TreeReader
 
 Logs = dict[str, bytes]
+NEED_A_DEVICE = ("check", "time")
 
 
 class Queue:
@@ -36,6 +39,7 @@ class Queue:
         except GitError as why:
             raise CollectionError(str(why)) from None
         self._machines: dict[str | None, Machine] = {}
+        self._gpus: tuple[Gpu, ...] | None = None
         self._turn = threading.Lock()
 
     def as_it_stands(self) -> Queue:
@@ -64,9 +68,21 @@ class Queue:
         return item in self._every_item()
 
     def wants(self, job: Job, stages: Collection[str]) -> bool:
-        """Whether the evidence of a job lacks some of `stages`, or is about other bytes, or is not there."""
+        """Whether the evidence of a job lacks some of `stages`, or is about other bytes, or is not there.
+
+        Evidence of a machine that has no device for the target is wanted again where there is one.
+        """
         standing = self.standing(job)
-        return standing is None or not _has(standing, stages)
+        return standing is None or not _has(standing, stages) or self._can_run_now(job, standing, stages)
+
+    def _can_run_now(self, job: Job, standing: Evidence, stages: Collection[str]) -> bool:
+        """Whether some of `stages` were not run where no device was, and this machine has one for the target."""
+        waiting = [stage for stage in NEED_A_DEVICE if stage in stages and standing.state(stage) == "not-run"]
+        if not waiting or standing.environment.driver is not None or standing.environment.interpreter:
+            return False
+        if self._gpus is None:
+            self._gpus = find_gpus(Nvml.opened())
+        return gpu_for(job.target, self._gpus) is not None
 
     def still_holds(self, job: Job, evidence: Evidence) -> bool:
         """Whether `evidence` is about the bytes that stand here."""

@@ -11,7 +11,7 @@ from typing import Final
 import msgspec
 
 from kgrade.desk.sources import Sources
-from kgrade.records.slugs import ItemId
+from kgrade.records.slugs import ItemId, is_foreign
 from kgrade.repository import order
 from kgrade.repository.index import Index
 from kgrade.repository.index_rows import ItemRow
@@ -198,7 +198,9 @@ def without_a_slot(
             continue
         held = {name: words for name, words in claims[row.id].items() if name != evaluator}
         if held and evaluator not in claims[row.id]:
-            graded = {grade.evaluator for grade in row.grades if grade.fault is None}
+            graded = {
+                grade.evaluator for grade in row.grades if grade.fault is None and not is_foreign(grade.evaluator)
+            }
             if len(graded | held.keys()) >= plan.graders(row.id):
                 taken[row.id] = ", ".join(held.values())
     return taken

@@ -9,7 +9,7 @@ import msgspec
 
 from kgrade.records import codec
 from kgrade.records.settings import Config, Settings
-from kgrade.records.slugs import is_slug, slug_of
+from kgrade.records.slugs import FOREIGN, is_foreign, is_slug, slug_of
 
 LARGEST_CONFIG = 1024 * 1024
 
@@ -78,6 +78,8 @@ def evaluator_of(name: str, email: str, settings: Settings, config: Config, aske
             ) from None
     if not is_slug(slug):
         raise DeskError(f"{slug!r} cannot name an evaluator; expected a-z, 0-9 and -, such as ada")
+    if is_foreign(slug):
+        raise DeskError(f"{slug!r} is for verdicts that were imported; choose a name without {FOREIGN}")
     owner = settings.evaluators.get(slug)
     if owner and owner.emails and email not in owner.emails:
         raise DeskError(

@@ -151,7 +151,7 @@ def _both(by_id: dict[str, Graded], task: str, better: str, worse: str) -> str:
 
 
 def _weaker(one: str, other: str) -> str:
-    order = ("unresolved", "single", "unanimous", "adjudicated")
+    order = ("unresolved", "imported", "single", "unanimous", "adjudicated")
     return min(one, other, key=order.index)
 
 

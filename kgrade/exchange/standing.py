@@ -13,14 +13,14 @@ from kgrade.records.base import Record
 from kgrade.records.comparison import Comparison
 from kgrade.records.faults import BadRecord
 from kgrade.records.grade import Grade
-from kgrade.records.slugs import ItemId
+from kgrade.records.slugs import ItemId, is_foreign
 from kgrade.records.submission import Submission
 from kgrade.records.task import Task
 from kgrade.repository.grades import standing
 from kgrade.repository.runner import GitError
 from kgrade.repository.tree import Snapshot, TreeReader
 
-Provenance = Literal["single", "unanimous", "adjudicated", "unresolved"]
+Provenance = Literal["imported", "single", "unanimous", "adjudicated", "unresolved"]
 R = TypeVar("R", bound=Record)
 
 
@@ -56,9 +56,12 @@ def read_export(reader: TreeReader, snapshot: Snapshot, stand: Mapping[str, str]
 
 
 def provenance_of(grades: Sequence[Grade], adjudication: Adjudication | None) -> Provenance:
-    """Say what kind of word an item has: a lead's, that of all, that of one, or none yet."""
+    """Say what kind of word an item has: a lead's, that of all, that of one, none yet, or only one from elsewhere."""
     if adjudication is not None:
         return "adjudicated"
+    grades = [grade for grade in grades if not is_foreign(grade.evaluator)]
+    if not grades:
+        return "imported"
     if len(grades) == 1:
         return "single"
     return "unanimous" if len({grade.verdict for grade in grades}) == 1 else "unresolved"

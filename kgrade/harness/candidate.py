@@ -9,15 +9,24 @@ from kgrade.harness.ahead import Ahead
 from kgrade.harness.build.targets import architecture
 from kgrade.harness.check import CANDIDATE, PREPARE, Checking, candidate_call
 from kgrade.harness.dynamic import examine, unexamined
+from kgrade.harness.emulator.findings import told_findings
 from kgrade.harness.extensions import Emulation, NotHere, emulation
 from kgrade.harness.losses import ADVICE, failure
 from kgrade.harness.measure import Measuring
-from kgrade.harness.methods import INTERPRETED, Method, ahead_method, candidate_method, why_not_run
+from kgrade.harness.methods import (
+    INTERPRETED,
+    Method,
+    ahead_method,
+    candidate_method,
+    device_method,
+    why_not_run,
+)
 from kgrade.harness.oracle import Oracle
 from kgrade.harness.run import Run
 from kgrade.harness.standby import Standby
+from kgrade.harness.timed import timed_on_device
 from kgrade.harness.traced import Traced
-from kgrade.harness.watching import ANOTHER_ORDER, NO_TIMING
+from kgrade.harness.watching import ANOTHER_ORDER, NO_TIMING, Watching
 from kgrade.harness.workers import Entry, Lost
 from kgrade.records.evidence import Build, BuildTarget, Check, Failure, Integrity, StageStatus, Timing
 
@@ -48,16 +57,22 @@ def find_entry(entry: str, solution: Mapping[str, bytes]) -> tuple[str, str]:
 
 
 class Candidate:
-    """A submission in Python, its worker, and how the import went."""
+    """A submission in Python, the workers that call it, and how the import went.
+
+    On a GPU `compiling` are workers of another kind, which compile its kernels ahead of time; elsewhere the same serve.
+    """
 
     def __init__(self, run: Run, method: Method) -> None:
         self.run = run
         self.task = run.source.task
         self.arch = architecture(run.target)
         ahead = ahead_method(self.task, self.arch.vendor) if self.arch else None
-        self.ahead = ahead is not None
-        self.method = ahead or method
+        self.ahead = ahead
+        self.gpu = run.gpu if why_not_run(self.task, run.target, run.gpu) is None else None
+        on_gpu = device_method(self.task) if self.gpu is not None else None
+        self.method = on_gpu or ahead or method
         self.workers: Standby | None = None
+        self.compiling: Standby | None = None
         self.failure: Failure | None = None
         self.seconds = 0.0
         self.emulation: Emulation | None = None
@@ -68,7 +83,9 @@ class Candidate:
         """Return the candidate, imported; None when submissions of this task are not called as Python functions."""
         task = run.source.task
         method = candidate_method(task)
-        if method is None or task.interface == "cuda" or (task.language == "cuda" and run.target != INTERPRETED):
+        if method is None or task.interface == "cuda":
+            return None
+        if task.language == "cuda" and run.target != INTERPRETED and run.gpu is None:
             return None
         return cls(run, method)
 
@@ -85,6 +102,8 @@ class Candidate:
             self.failure = Failure(kind="form", line=str(error), fault="submission", advice=advice)
             return
         facts = self.arch.facts if self.arch and self.ahead else None
+        if self.ahead is not None:
+            self.compiling = self.run.workers("item", self.ahead, functions, device=facts)
         try:
             self.emulation = emulation(self.run) if self._loads_extensions else None
         except NotHere as error:
@@ -92,7 +111,10 @@ class Candidate:
             return
         if self.emulation is not None:
             self.method = self.emulation.described(self.method)
-        self.workers = self.run.workers("item", self.method, functions, device=facts, emulation=self.emulation)
+        self.functions = functions
+        self.workers = self.compiling
+        if self.workers is None or self.gpu is not None:
+            self.workers = self.run.workers("item", self.method, functions, emulation=self.emulation, gpu=self.gpu)
         try:
             self.workers.get()
             self.seconds = self.workers.import_seconds
@@ -106,9 +128,13 @@ class Candidate:
 
     def build(self) -> Build:
         """Return the build stage: compiled ahead of time where that can be done, else built when it can be imported."""
-        if self.failure is None and self.ahead and self.arch and self.workers:
+        if self.failure is None and self.arch and self.compiling:
             kind = Traced if self.method.framework == "jax" else Ahead
-            return kind(self.run, self.workers, self.arch).build()
+            try:
+                return kind(self.run, self.compiling, self.arch).build()
+            finally:
+                if self.compiling is not self.workers:
+                    self.run.close("ahead", self.compiling)
         method = f"import: {self.method.text}"
         found = BuildTarget(
             target=self.run.target,
@@ -116,7 +142,7 @@ class Candidate:
             seconds=self.seconds,
             failure=self.failure,
         )
-        if self.failure is None and self.run.target != INTERPRETED:
+        if self.failure is None and self.run.target != INTERPRETED and self.gpu is None:
             reason = f"it imports; compiling it for {self.run.target} ahead of time is not built yet"
             return Build(status="not-run", reason=reason, method=method)
         if self.failure is None:
@@ -127,21 +153,40 @@ class Candidate:
 
     def check(self, oracle: Oracle) -> Check:
         """Return the check stage."""
-        reason = why_not_run(self.task, self.run.target) or self._not_imported()
+        reason = why_not_run(self.task, self.run.target, self.run.gpu) or self._not_imported()
         if reason is not None or self.workers is None:
             return Check(status="not-run", reason=reason)
         call = candidate_call(self.task, self.workers)
         other = candidate_call(self.task, self.workers, ANOTHER_ORDER) if self.emulation else None
         checking = Checking(self.task, oracle, call, self.method.text, self.method.unseen, in_another_order=other)
-        return checking.run(self.run.watch)
+        checked = checking.run(self.run.watch)
+        return self._watched(checked, oracle, self.emulation) if self.emulation else checked
+
+    def _watched(self, check: Check, oracle: Oracle, emulation: Emulation) -> Check:
+        """Run the cases once more, with the extensions made anew under the checks, and add what these see."""
+        workers = self.run.workers("item", self.method, self.functions, emulation=emulation.watched())
+        watching = Watching(
+            self.task,
+            workers,
+            oracle.draw,
+            lambda within_s: candidate_call(self.task, workers, within_s=within_s),
+            told_findings,
+        )
+        try:
+            watching.run(check.cases, self.run.watch)
+        finally:
+            self.run.close("checks", workers)
+        return watching.into(check)
 
     def time(self, oracle: Oracle) -> Timing:
         """Return the time stage."""
-        reason = why_not_run(self.task, self.run.target) or self._not_imported()
+        reason = why_not_run(self.task, self.run.target, self.run.gpu) or self._not_imported()
         if reason is not None or self.workers is None:
             return Timing(status="not-run", reason=reason)
         if self.emulation is not None:
             return Timing(status="not-run", reason=NO_TIMING)
+        if self.gpu is not None:
+            return timed_on_device(self.run, self.workers, oracle, self.method)
         return Measuring(self.task, self.workers, oracle, self.method.text).run(self.run.watch)
 
     def integrity(self, oracle: Oracle, found: Integrity, checked: StageStatus | None) -> Integrity:
@@ -153,7 +198,7 @@ class Candidate:
 
     def why_not_examined(self) -> str | None:
         """Say why the tests that settle findings cannot run it here; None when they can."""
-        return why_not_run(self.task, self.run.target) or self._not_imported() or self._not_examined()
+        return why_not_run(self.task, self.run.target, self.run.gpu) or self._not_imported() or self._not_examined()
 
     def _not_examined(self) -> str | None:
         """Say why the tests that run a submission do not understand this task; None where they do."""

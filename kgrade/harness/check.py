@@ -166,23 +166,24 @@ class Checking:
         return None
 
 
-def candidate_call(task: Task, workers: Standby, order: int = 0) -> Call:
+def candidate_call(task: Task, workers: Standby, order: int = 0, within_s: float | None = None) -> Call:
     """Return what calls the submission once, with a fresh worker where the last one died.
 
-    Threads of emulated extensions run in an order of their own where `order` is not 0.
+    Threads of emulated extensions run in an order of their own where `order` is not 0. A call may take `within_s`
+    seconds, or what the task allows.
     """
 
-    return _call(CANDIDATE, task, workers, order)
+    return _call(CANDIDATE, task, workers, order, within_s)
 
 
-def _call(function: str, task: Task, workers: Standby, order: int = 0) -> Call:
+def _call(function: str, task: Task, workers: Standby, order: int = 0, within_s: float | None = None) -> Call:
     def call(case: Case, arguments: Sequence[Argument], seed: int) -> Returned:
         gradients = task.backward
         return workers.get().call(
             function,
             arguments,
             rooms(task, case) | gradient_rooms(gradients, arguments),
-            task.limits.run_s,
+            within_s or task.limits.run_s,
             gradients=gradients,
             upstream=upstream_gradients(task, case, seed) if gradients else [],
             order=order,

@@ -22,6 +22,7 @@ from kgrade.harness.examination import Examination
 from kgrade.harness.foreign import Malformed, opened, oracle_functions
 from kgrade.harness.machine import environment
 from kgrade.harness.methods import INTERPRETED, oracle_method, why_not_run
+from kgrade.harness.native import NativeCandidate
 from kgrade.harness.oracle import Oracle
 from kgrade.harness.progress import OnProgress, Watch
 from kgrade.harness.run import ItemSource, Machine, Run
@@ -70,7 +71,9 @@ def collect(
             found = msgspec.structs.replace(found, sanitize=Stage(status="not-run", reason=NOT_BUILT))
         if "profile" in stages:
             found = msgspec.structs.replace(found, profile=Profiling(status="not-run", reason=NOT_BUILT))
-        around = environment(run.machine.wall, run.versions, interpreter=target == INTERPRETED)
+        around = environment(
+            run.machine.wall, run.versions, interpreter=target == INTERPRETED, gpu=run.gpu, clocks=run.clocks
+        )
         found = with_ceilings(found, around.hardware)
         evidence = Evidence(
             item=source.item,
@@ -88,7 +91,7 @@ def _submission(run: Run, wanted: Collection[str]) -> Stages:
     task = run.source.task
     found: dict[str, Build | Check | Timing | Integrity] = {}
     with ExitStack() as ending:
-        candidate = EmulatedCandidate.of(run) or Candidate.of(run)
+        candidate = NativeCandidate.of(run) or EmulatedCandidate.of(run) or Candidate.of(run)
         if candidate is None:
             return _compiled(run, wanted)
         oracles = run.workers("task", oracle_method(task), oracle_functions(task), precise=True)
@@ -167,7 +170,10 @@ def _of_reference(check: Check) -> Check:
 
 def _compiled(run: Run, wanted: Collection[str]) -> Stages:
     """Return the stages of a submission that is compiled or read, and that nothing here can call."""
-    reason = why_not_run(run.source.task, run.target) or f"{run.source.task.interface} submissions are not called yet"
+    reason = (
+        why_not_run(run.source.task, run.target, run.gpu)
+        or f"{run.source.task.interface} submissions are not called yet"
+    )
     found: dict[str, Build | Check | Timing | Integrity] = {}
     if "build" in wanted:
         found["build"] = compile_solution(run)

@@ -13,6 +13,8 @@ from kgrade.harness.compiled import Behind
 from kgrade.harness.dynamic import unexamined
 from kgrade.harness.emulator import CannotRun, translate
 from kgrade.harness.emulator.compiler import NO_COMPILER, Compiled, Compiler, find_compiler, runtime_cache
+from kgrade.harness.emulator.complaints import complaint
+from kgrade.harness.emulator.findings import read_findings
 from kgrade.harness.launch_bounds import launch_bounds
 from kgrade.harness.methods import INTERPRETED, Method
 from kgrade.harness.oracle import Oracle
@@ -77,7 +79,7 @@ class EmulatedCandidate:
         checking = Checking(
             self.task, oracle, calls[0], self.method.text, self.method.unseen, in_another_order=calls[1]
         )
-        return self._watched(_untimed(checking.run(self.run.watch)))
+        return self._watched(_untimed(checking.run(self.run.watch)), oracle)
 
     def time(self, oracle: Oracle) -> Timing:
         """Return the time stage, which an emulation does not have."""
@@ -101,7 +103,8 @@ class EmulatedCandidate:
             self.reason = f"CPU emulation does not run {error.construct} (solution/{error.path}:{error.line})"
             return
         if self.made.shared is None:
-            self.reason = f"its translation does not compile for CPU emulation: {_first_error(self.made.log)}"
+            said = complaint(self.made.log, self.run.source.solution or {})
+            self.reason = f"its translation does not compile for CPU emulation: {said}"
             return
         self.workers = self._workers(self.made.shared)
 
@@ -134,31 +137,27 @@ class EmulatedCandidate:
     def _workers(self, library: Path) -> Standby:
         return self.run.workers(OBJECTS, self.method, {CANDIDATE: (library.name, self.task.entry.rpartition(":")[2])})
 
-    def _watched(self, check: Check) -> Check:
+    def _watched(self, check: Check, oracle: Oracle) -> Check:
         """Run the cases once more under the checks and add what these see."""
         made = self._object(checks=True)
         if made.shared is None:
             return msgspec.structs.replace(check, method=f"{check.method}; its checks do not compile")
-        workers = self._workers(made.shared)
+        workers, shared = self._workers(made.shared), made.shared
         sources = sorted(self.run.source.solution or {})
-        watching = Watching(self.launching, workers, made.shared, sources, Behind(self.run))
+        watching = Watching(
+            self.task,
+            workers,
+            oracle.draw,
+            lambda within_s: self.launching.call(workers, 0, within_s),
+            lambda text: read_findings(text, shared, sources, Behind(self.run)),
+        )
         try:
             watching.run(check.cases, self.run.watch)
         finally:
             self.run.close("checks", workers)
-        method = f"{check.method}; {watching.extent}"
-        status, reason = check.status, check.reason
-        if watching.found and status == "passed":
-            status, reason = "flagged", f"the results are right, but the checks saw {watching.found[0].text}"
-        return msgspec.structs.replace(check, status=status, reason=reason, method=method, seen=watching.found)
+        return watching.into(check)
 
 
 def _untimed(check: Check) -> Check:
     """Leave out how long the cases took: no number of an emulation may be taken for a time."""
     return msgspec.structs.replace(check, cases=[msgspec.structs.replace(case, seconds=0.0) for case in check.cases])
-
-
-def _first_error(log: str) -> str:
-    """Return the compiler's first complaint, from its log."""
-    lines = [line.strip() for line in log.splitlines()]
-    return next((line for line in lines if "error" in line.lower()), lines[-1] if lines else "no message")[:400]

@@ -36,11 +36,17 @@ class Emulation:
     arch: Architecture
     told: dict[str, Any]
     binds: tuple[Bind, ...]
+    compiler: Compiler
 
     def described(self, method: Method) -> Method:
         """Return `method` with what emulation adds to it."""
         text = f"{method.text}; CUDA sources of extensions in CPU emulation of {self.arch.name}"
         return replace(method, text=text, unseen=(*method.unseen, *UNSEEN))
+
+    def watched(self) -> Emulation:
+        """Return the same under the checks of memory, races and barriers."""
+        prepared = self.compiler.prepare(checks=True)
+        return replace(self, told={**self.told, "checks": True}, binds=(*self.binds, Bind(prepared, prepared)))
 
 
 def emulation(run: Run) -> Emulation | None:
@@ -58,7 +64,8 @@ def emulation(run: Run) -> Emulation | None:
     if torch is None:
         raise NotHere(NO_HEADERS)
     cache = runtime_cache() if run.machine.wall.moves_paths else run.folder / "runtime"
-    prepared = Compiler(executable, cache, Behind(run), torch=torch).prepare(checks=False)
+    compiler = Compiler(executable, cache, Behind(run), torch=torch)
+    prepared = compiler.prepare(checks=False)
     package, own = Path(kgrade.__file__).parent, find_interpreter()
     arch = emulated_target(run.source.task)
     told = {
@@ -66,6 +73,7 @@ def emulation(run: Run) -> Emulation | None:
         "compiler": {"executable": str(executable), "cache": str(cache), "torch": torch.telling()},
         "arch": int(arch.name.removeprefix("sm_")),
         "target": launch_limits(arch),
+        "checks": False,
     }
     binds = tuple(Bind(path, path) for path in (package, prepared, *own.folders))
-    return Emulation(arch, told, binds)
+    return Emulation(arch, told, binds, compiler)

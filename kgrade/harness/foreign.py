@@ -16,6 +16,9 @@ from kgrade.harness.run import ItemSource, Workload
 from kgrade.harness.workers import Entry
 from kgrade.records.task import DTYPES, Input, Output, Task
 
+AS_RETURNED = Output(shape=[1 << 27], dtype="$dtype")
+"""The one output of a problem that does not say what it returns: room for it, and the reference says its shape."""
+
 REFERENCE_FILE = "definition_reference.py"
 PYTHON = ("python", "triton")
 MAKERS = {
@@ -74,6 +77,9 @@ def place(text: str) -> tuple[str, str]:
 def opened(source: ItemSource) -> ItemSource:
     """Return `source` with what its interface keeps inside other files or beside the submission; raise `Malformed`."""
     task = source.task
+    if task.interface in MAKERS and not task.outputs:
+        task = msgspec.structs.replace(task, outputs={"output": AS_RETURNED})
+        source = replace(source, task=task)
     if task.interface == "gpumode":
         hidden = {place(text)[0] for text in (task.reference, task.checker or "", *_baselines(task))}
         beside = {path: data for path, data in source.task_files.items() if path.endswith(".py") and path not in hidden}

@@ -6,14 +6,25 @@ import os
 import platform
 from pathlib import Path
 
+from kgrade.harness.device.nvml import Gpu
 from kgrade.harness.sandbox import Wall
 from kgrade.records.evidence import Environment
 
 
-def environment(wall: Wall, versions: dict[str, str], *, interpreter: bool, toolkit: str | None = None) -> Environment:
-    """Return the environment of a run that used no device of its own."""
+def environment(
+    wall: Wall,
+    versions: dict[str, str],
+    *,
+    interpreter: bool,
+    toolkit: str | None = None,
+    gpu: Gpu | None = None,
+    clocks: str | None = None,
+) -> Environment:
+    """Return the environment of a run; `gpu` is the device of its target, if one is here, `clocks` what it showed."""
     return Environment(
-        hardware=processor(),
+        hardware=gpu.name if gpu is not None else processor(),
+        driver=gpu.driver if gpu is not None else None,
+        clocks=clocks,
         toolkit=toolkit,
         versions={"python": platform.python_version(), **versions},
         interpreter=interpreter,

@@ -8,14 +8,16 @@ candidate also runs against a second process of itself: what that shows is noise
 from __future__ import annotations
 
 import secrets
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 import msgspec
 import numpy as np
 
 from kgrade.harness.arguments import Argument
 from kgrade.harness.check import CANDIDATE, SEED_BITS
+from kgrade.harness.device.observer import Observer, Seen
 from kgrade.harness.drawing import NotDrawable, rooms
 from kgrade.harness.foreign import called
 from kgrade.harness.numerics.formats import numpy_dtype
@@ -31,6 +33,7 @@ from kgrade.records.task import Task
 
 LARGEST_FLOPS = 2e9
 PROCESSES = 3  # a side
+REPEATS = 2  # of a process in which the device was throttled or shared
 SAMPLES = (2, 13)  # at least and at most, a process
 ITSELF = "itself"
 NOT_INDICATIVE = "interpreter: not indicative"
@@ -45,6 +48,7 @@ class Turn:
     sides: list[Side]
     doubts: list[str] = field(default_factory=list)
     given_up: str | None = None
+    seen: Seen | None = None
 
     @property
     def candidate(self) -> Side:
@@ -57,6 +61,8 @@ class Measuring:
     """What timing needs: the candidate's workers, the oracle, and how they run.
 
     Baselines run in the oracle's worker unless `baselines` names others, as on a device, where the oracle has none.
+    There `observer` watches the device, `cache` says in which state a call meets its caches, and `launch` what a native
+    launcher is told. `clocks` is filled with what was seen of the device at each case.
     """
 
     task: Task
@@ -65,6 +71,10 @@ class Measuring:
     method: str
     indicative: bool = False
     baselines: Standby | None = None
+    observer: Observer | None = None
+    cache: str | None = None
+    launch: Callable[[Case], Mapping[str, Any]] | None = None
+    clocks: list[str] = field(default_factory=list)
 
     def run(self, watch: Watch) -> Timing:
         """Time every benchmark case that can be finished here; say why the others were left out."""
@@ -108,10 +118,14 @@ class Measuring:
 
     def _turn(self, case: Case, twin: Standby, broken: dict[str, str]) -> Turn:
         flops, moved = work(self.task, case)
-        slack = ON_DEVICE if self.indicative else ON_INTERPRETER
-        sides = [Side(CANDIDATE, self.candidates, slack=slack), Side(ITSELF, twin, CANDIDATE, slack)]
+        how = ON_DEVICE if self.indicative else ON_INTERPRETER
+        told = self.launch(case) if self.launch is not None else None
+        sides = [
+            Side(CANDIDATE, self.candidates, how=how, cache=self.cache, launch=told),
+            Side(ITSELF, twin, CANDIDATE, how, self.cache, told),
+        ]
         for name in self._names:
-            sides.append(Side(name, self._baselines, slack=slack, missing=broken.get(name)))
+            sides.append(Side(name, self._baselines, how=how, cache=self.cache, missing=broken.get(name)))
         turn = Turn(case, CaseTiming(case=case, flops=flops, bytes=moved), sides)
         if not self.indicative and ((flops or 0) > LARGEST_FLOPS or (moved or 0) > LARGEST_BYTES):
             size = f"{flops or 0:.3g} operations on {moved or 0:.3g} bytes"
@@ -119,9 +133,27 @@ class Measuring:
         return turn
 
     def _play(self, turn: Turn, watch: Watch) -> None:
-        """Let each side of one case take its samples in its process at hand, in random order round by round."""
+        """Let each side of one case take its samples; again where the device was disturbed meanwhile."""
         if turn.given_up is not None:
             return
+        if self.observer is None:
+            self._samples(turn, watch)
+            return
+        for left in reversed(range(REPEATS + 1)):
+            self.observer.begin()
+            try:
+                self._samples(turn, watch)
+            finally:
+                seen = turn.seen = self.observer.end()
+            if not seen.doubts:
+                return
+            if left:
+                for side in turn.sides:
+                    side.forget()
+        turn.doubts += [doubt for doubt in seen.doubts if doubt not in turn.doubts]
+
+    def _samples(self, turn: Turn, watch: Watch) -> None:
+        """Let each side of one case take its samples in its process at hand, in random order round by round."""
         seed = secrets.randbits(SEED_BITS)
         try:
             arguments = self.oracle.draw(turn.case, seed)
@@ -167,6 +199,7 @@ class Measuring:
 
     def _told(self, turns: Sequence[Turn], idle: str | None) -> Timing:
         timed = [_result(turn) for turn in turns]
+        self.clocks.extend(f"{turn.case.name}: {turn.seen.clocks}" for turn in turns if turn.seen is not None)
         doubts, remarks = [idle] if idle else [], []
         for turn, found in zip(turns, timed, strict=True):
             disagreement = turn.candidate.disagreement() if found.candidate is not None else None

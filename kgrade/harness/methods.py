@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from kgrade.harness.build.targets import architecture
+from kgrade.harness.device.nvml import Gpu
 from kgrade.records.task import Task
 
 INTERPRETED = "cpu"
@@ -48,6 +50,9 @@ TRITON_AHEAD = Method(
     (),
 )
 PALLAS_AHEAD = Method("jax", None, "traced on shapes alone, then lowered ahead of time", ())
+ON_GPU = Method("torch", None, "on the device, in PyTorch", ())
+PALLAS_ON_GPU = Method("jax", None, "on the device, in JAX", ())
+NATIVE = Method("torch", None, "on the device, built by nvcc", ())
 TORCH = Method("torch", "torch", "PyTorch on the CPU, cuda devices replaced", ("anything particular to a device",))
 
 
@@ -68,6 +73,11 @@ def ahead_method(task: Task, vendor: str) -> Method | None:
     return method if vendor in vendors and task.interface == "function" else None
 
 
+def device_method(task: Task) -> Method | None:
+    """Return how Python submissions of `task`, and the baselines of any, run on a GPU that is here, or None."""
+    return {"triton": ON_GPU, "python": ON_GPU, "cuda": ON_GPU, "pallas": PALLAS_ON_GPU}.get(task.language)
+
+
 def oracle_method(task: Task) -> Method:
     """Return how the task's own Python runs: its reference is plain array code, with no device to stand in for."""
     framework = {"pallas": "jax"}.get(task.language, "torch")
@@ -75,16 +85,22 @@ def oracle_method(task: Task) -> Method:
     return Method(framework, "torch" if foreign and framework == "torch" else None, f"{framework} on the CPU", ())
 
 
-def why_not_run(task: Task, target: str) -> str | None:
-    """Say why submissions of `task` cannot be executed for `target` here; None when they can."""
+def why_not_run(task: Task, target: str, gpu: Gpu | None = None) -> str | None:
+    """Say why submissions of `task` cannot be executed for `target` here; None when they can.
+
+    `gpu` is the GPU of this machine that `target` is run on, if there is one.
+    """
     if task.devices > 1:
         return f"it needs {task.devices} devices"
     if task.language == "hip":
         return "hip kernels run on a GPU only"
-    if task.language == "cuda" and target != INTERPRETED:
-        return f"running on a device is not built yet, so nothing was run on {target}; target cpu is emulated"
     if task.language == "nki":
         return "NKI kernels run on a Neuron device only: no simulator of it can be installed here"
-    if target != INTERPRETED:
-        return f"running on a device is not built yet, so nothing was run on {target}; target cpu is interpreted"
-    return None
+    if target == INTERPRETED or gpu is not None:
+        return None
+    arch = architecture(target)
+    if arch is None or arch.vendor != "cuda":
+        return f"kernels are run on NVIDIA GPUs only, so nothing was run on {target}"
+    major, minor = arch.capability
+    how = "emulated" if task.language == "cuda" else "interpreted"
+    return f"no GPU of compute capability {major}.{minor} is here, so nothing was run on {target}; target cpu is {how}"

@@ -85,7 +85,8 @@ def probe(
     Raises `Cancelled` when `cancel` is set meanwhile. Whatever the item does, it fails alone.
     """
     task = source.task
-    reason = why_not_run(task, order.target)
+    machine = machine or Machine.here()
+    reason = why_not_run(task, order.target, machine.gpu(order.target))
     if reason is not None:
         return CaseCheck(case=order.case, status="not-run", required=task.required(order.case), reason=reason)
     if order.tolerance is not None:
@@ -97,7 +98,7 @@ def probe(
             source = opened(source)
         except Malformed as why:
             return CaseCheck(case=order.case, status="not-run", reason=str(why))
-        run = Run(source, order.target, machine or Machine.here(), Path(folder), Watch(on_progress, cancel))
+        run = Run(source, order.target, machine, Path(folder), Watch(on_progress, cancel))
         run.write_files()
         run.watch.step("probe", 0, 3, "the reference is started")
         task = source.task

@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from kgrade.harness.device.gpus import find_gpus, gpu_for
+from kgrade.harness.device.nvml import Gpu, Nvml
 from kgrade.harness.methods import Method
 from kgrade.harness.progress import Watch
 from kgrade.harness.sandbox import Interpreter, Wall, find_interpreter, find_wall
@@ -61,15 +63,23 @@ class ItemSource:
 
 @dataclass(frozen=True)
 class Machine:
-    """What every item is collected on: the wall and the Python that runs the workers."""
+    """What every item is collected on: the wall, the Python that runs the workers, the GPUs and who watches them."""
 
     wall: Wall
     interpreter: Interpreter
+    gpus: tuple[Gpu, ...] = ()
+    nvml: Nvml | None = None
 
     @classmethod
     def here(cls, python: str | None = None) -> Machine:
         """Look at this machine, which takes a second; `python` runs the workers instead of this one."""
-        return cls(find_wall(), find_interpreter(python) if python else find_interpreter())
+        nvml = Nvml.opened()
+        interpreter = find_interpreter(python) if python else find_interpreter()
+        return cls(find_wall(), interpreter, find_gpus(nvml), nvml)
+
+    def gpu(self, target: str) -> Gpu | None:
+        """Return the GPU that `target` is run on, None where there is none of its architecture."""
+        return gpu_for(target, self.gpus)
 
 
 @dataclass
@@ -83,6 +93,12 @@ class Run:
     watch: Watch
     logs: dict[str, bytes] = field(default_factory=dict)
     versions: dict[str, str] = field(default_factory=dict)
+    clocks: str | None = None
+
+    @property
+    def gpu(self) -> Gpu | None:
+        """The GPU that this run's target is run on."""
+        return self.machine.gpu(self.target)
 
     def write_files(self) -> None:
         """Write the item's bytes: the task below `task/`, the submission below `item/solution/`."""
@@ -113,11 +129,12 @@ class Run:
         precise: bool = False,
         device: dict[str, Any] | None = None,
         emulation: Emulation | None = None,
+        gpu: Gpu | None = None,
     ) -> Standby:
         """Return a worker on standby that serves `functions` of `folder`, which is `task` or `item`.
 
         With `device` it records kernels and compiles them for what these facts describe; with `emulation` it makes
-        CUDA extensions for the CPU.
+        CUDA extensions for the CPU; with `gpu` its arrays lie there and its kernels run there.
         """
         task = self.source.task
         calls = 2 + len(task.check_cases()) + len(task.benchmark_cases())
@@ -136,6 +153,7 @@ class Run:
             device=device,
             extensions=emulation.told if emulation else None,
             binds=emulation.binds if emulation else (),
+            gpu=gpu,
             cancelled=self.watch.cancel.is_set,
         )
         return Standby(recipe, functions, task.limits.build_s)

@@ -34,11 +34,12 @@ DROPPED = ("--bounding-set=-all", "--inh-caps=-all", "--no-new-privs")
 
 @dataclass(frozen=True)
 class Bind:
-    """A file or folder that is visible behind the wall: `source` outside, `target` inside."""
+    """A file or folder that is visible behind the wall: `source` outside, `target` inside; `node`: a device's node."""
 
     source: Path
     target: Path
     writable: bool = False
+    node: bool = False
 
 
 @dataclass(frozen=True)
@@ -327,7 +328,8 @@ def _bubblewrap(
     made = {Path("/"), Path("/usr"), Path("/tmp"), Path("/etc"), Path("/dev"), Path("/proc")}
     for bind in sorted(binds, key=lambda bind: len(bind.target.parts)):
         command += _parents(bind.target, made)
-        command += ["--bind" if bind.writable else "--ro-bind", str(bind.source), str(bind.target)]
+        how = "--dev-bind" if bind.node else "--bind" if bind.writable else "--ro-bind"
+        command += [how, str(bind.source), str(bind.target)]
     command += ["--chdir", str(directory or "/tmp")]
     command += [argument for descriptor in filtered for argument in ("--seccomp", str(descriptor))]
     for name, value in environment.items():

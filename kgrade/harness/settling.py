@@ -38,7 +38,8 @@ def settle(
     What cannot be run comes back as not run, with the reason. Raises `Cancelled` when `cancel` is set meanwhile.
     """
     first = source.task.check_cases()[0]
-    reason = why_not_run(source.task, target)
+    machine = machine or Machine.here()
+    reason = why_not_run(source.task, target, machine.gpu(target))
     if reason is None and source.solution is None:
         reason = "a task under review has no submission to call"
     if reason is not None:
@@ -48,7 +49,7 @@ def settle(
             source = opened(source)
         except Malformed as why:
             return first, not_run(rule, str(why))
-        run = Run(source, target, machine or Machine.here(), Path(folder), Watch(on_progress, cancel))
+        run = Run(source, target, machine, Path(folder), Watch(on_progress, cancel))
         run.write_files()
         candidate = Candidate.of(run)
         if candidate is not None and candidate.workers is not None:

@@ -3,23 +3,22 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
+import msgspec
 import numpy as np
 
 from kgrade.harness.arguments import Argument, Returned
-from kgrade.harness.build.runner import Runner
 from kgrade.harness.build.targets import Architecture, architecture
 from kgrade.harness.check import CANDIDATE, Call
-from kgrade.harness.drawing import draw_arguments, rooms
-from kgrade.harness.emulator.findings import Finding, Unreadable, read_findings
+from kgrade.harness.drawing import rooms
+from kgrade.harness.emulator.findings import Finding, Unreadable
 from kgrade.harness.progress import Watch
 from kgrade.harness.standby import Standby
 from kgrade.harness.workers import Lost
-from kgrade.records.evidence import Case, CaseCheck, SeenFault
+from kgrade.records.evidence import Case, CaseCheck, Check, SeenFault
 from kgrade.records.task import Task
 
 # Of a usual product of each architecture, from NVIDIA's data sheets: cooperative launches are held to it.
@@ -65,20 +64,14 @@ class Launching:
     arch: Architecture
     bounds: Mapping[str, int] = field(default_factory=dict)
 
-    def call(self, workers: Standby, order: int) -> Call:
+    def call(self, workers: Standby, order: int, within_s: float | None = None) -> Call:
         """Return what calls the launcher once; `order` 0 runs blocks and threads in order, others at random."""
 
         def call(case: Case, arguments: Sequence[Argument], seed: int) -> Returned:
-            return self.once(workers, case, arguments, order, self.task.limits.run_s)
+            told, room = self.told(case, order), rooms(self.task, case)
+            return workers.get().call(CANDIDATE, arguments, room, within_s or self.task.limits.run_s, launch=told)
 
         return call
-
-    def once(
-        self, workers: Standby, case: Case, arguments: Sequence[Argument], order: int, within_s: float
-    ) -> Returned:
-        """Call the launcher, or raise `Lost`."""
-        told = self.told(case, order)
-        return workers.get().call(CANDIDATE, arguments, rooms(self.task, case), within_s, launch=told)
 
     @property
     def _symbols(self) -> list[str]:
@@ -103,13 +96,17 @@ class Launching:
 
 @dataclass
 class Watching:
-    """Runs cases in an object that was compiled with checks. Each fault is kept once, with the case that showed it."""
+    """Runs cases in what was compiled with checks. Each fault is kept once, with the case that showed it.
 
-    launching: Launching
+    `draw` gives the inputs of a case, `call` what calls the submission once, within so many seconds; `read` gives the
+    findings in what the checks of `workers` say, or raises `Unreadable`.
+    """
+
+    task: Task
     workers: Standby
-    library: Path
-    sources: Sequence[str]
-    run_tool: Runner
+    draw: Callable[[Case, int], Sequence[Argument]]
+    call: Callable[[float], Call]
+    read: Callable[[str], Sequence[Finding]]
     found: list[SeenFault] = field(default_factory=list)
     done: int = 0
     left: int = 0
@@ -133,19 +130,25 @@ class Watching:
         text = f"memory, races and barriers watched in {self.done} of {self.done + self.left} cases"
         return f"{text} ({self.lost or f'the smallest ones, {WATCHED_S:.0f} s'})" if self.left else text
 
+    def into(self, check: Check) -> Check:
+        """Return `check` with what was seen: right results with a fault are flagged."""
+        status, reason = check.status, check.reason
+        if self.found and status == "passed":
+            status, reason = "flagged", f"the results are right, but the checks saw {self.found[0].text}"
+        method = f"{check.method}; {self.extent}"
+        return msgspec.structs.replace(check, status=status, reason=reason, method=method, seen=self.found)
+
     def _watched(self, check: CaseCheck, within_s: float) -> bool:
         """Run one case and keep what is seen; False when the worker died of it, or has no time left."""
         assert check.seed is not None
-        task = self.launching.task
         try:
-            self.launching.once(self.workers, check.case, draw_arguments(task, check.case, check.seed), 0, within_s)
+            self.call(within_s)(check.case, self.draw(check.case, check.seed), check.seed)
         except Lost as lost:
             if not lost.alive:
                 self.lost = None if lost.kind == "timeout" else f"then {lost.reason}"
                 return False
         try:
-            text = self.workers.get().faults(CANDIDATE, task.limits.run_s)
-            self._keep(read_findings(text, self.library, self.sources, self.run_tool), check.case)
+            self._keep(self.read(self.workers.get().faults(CANDIDATE, self.task.limits.run_s)), check.case)
         except (Lost, Unreadable) as error:
             self.lost = f"then the findings could not be read: {error}"
             return False
@@ -170,7 +173,7 @@ class Watching:
                 )
 
     def _elements(self, case: Case) -> int:
-        task = self.launching.task
+        task = self.task
         inputs = [task.input_shape(name, case) for name in task.inputs]
         outputs = [task.output_shape(name, case) for name in task.outputs]
         return sum(int(np.prod(shape)) for shape in (*inputs, *outputs))

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import contextlib
 import math
-import signal
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -30,6 +29,9 @@ from kgrade.harness.arguments import (
     unpacked,
 )
 from kgrade.harness.channel import Broken, Cancelled, Channel, Memory, TooLate
+from kgrade.harness.device.gpus import nodes
+from kgrade.harness.device.nvml import Gpu
+from kgrade.harness.endings import how_it_ended
 from kgrade.harness.sandbox import Bind, Ended, Interpreter, Shut, Wall, start
 from kgrade.harness.watchdog import Limits
 
@@ -66,6 +68,7 @@ class Worker:
     One that is `watched` can be asked for `watch` and `left`, which tell what differs from before its last `load`.
     With `device`, the facts of one that is not here, kernels are not run: they are recorded and compiled for it.
     With `extensions`, it makes CUDA extensions of PyTorch (see `harness/extensions.py`), for which it sees `binds` too.
+    With `gpu`, it sees that GPU and no other, and its arrays lie there; without, it sees none.
     """
 
     wall: Wall
@@ -79,6 +82,7 @@ class Worker:
     device: dict[str, Any] | None = None
     extensions: dict[str, Any] | None = None
     binds: tuple[Bind, ...] = ()
+    gpu: Gpu | None = None
     versions: dict[str, str] = field(default_factory=dict)
     cancelled: Callable[[], bool] = lambda: False
     _channel: Channel | None = None
@@ -104,6 +108,7 @@ class Worker:
             self.device,
             self.extensions,
             self.binds,
+            self.gpu,
             cancelled=self.cancelled,
         )
 
@@ -115,6 +120,8 @@ class Worker:
         binds += [Bind(PACKAGE, INSIDE / "worker"), Bind(self.folder, INSIDE / "queue")]
         if self.device is not None and CPU_LIST.exists():
             binds.append(Bind(CPU_LIST, CPU_LIST))  # libtpu counts the processors there, and aborts where it cannot
+        if self.gpu is not None:
+            binds += [Bind(node, node, node=True) for node in nodes(self.gpu)]
         self._channel = Channel()
         descriptor = self._channel.other.fileno()
         command = [self.interpreter.executable, "-I", "-B", "-c", _BOOT, str(descriptor), str(where)]
@@ -124,7 +131,7 @@ class Worker:
             command,
             binds=binds,
             limits=self.limits,
-            environment={**threads, "CUDA_VISIBLE_DEVICES": ""},
+            environment={**threads, "CUDA_VISIBLE_DEVICES": self.gpu.uuid if self.gpu else ""},
             keep_open=[descriptor],
         )
         self._channel.opened()
@@ -138,6 +145,7 @@ class Worker:
                 precise=self.precise,
                 device=self.device,
                 extensions=self.extensions,
+                on_gpu=self.gpu is not None,
                 path=path,
             )
         except Lost as lost:
@@ -312,19 +320,26 @@ class Worker:
             answer = self._ask("judge", within_s, [memory], function=function, native=native, **described)
         return answer.get("passed") is True, _text(answer.get("message", ""))[:2000]
 
-    def hold(self, arguments: Sequence[Argument], sets: int, within_s: float) -> float:
+    def hold(
+        self, arguments: Sequence[Argument], sets: int, within_s: float, launch: Mapping[str, Any] | None = None
+    ) -> float:
         """Let the worker make `sets` fresh sets of inputs for the timed calls to come.
 
-        Returns its own claim of the microseconds that preparing one set took; 0 where nothing is prepared.
+        `launch` is what a native launcher is told beside its inputs. Returns the worker's own claim of the microseconds
+        that preparing one set took; 0 where nothing is prepared.
         """
         memory, specs = packed(arguments)
         with contextlib.closing(memory):
-            claimed = self._ask("hold", within_s, [memory], inputs=specs, sets=sets).get("prepare_us")
+            more = {"launch": launch} if launch is not None else {}
+            claimed = self._ask("hold", within_s, [memory], inputs=specs, sets=sets, **more).get("prepare_us")
         return float(claimed) if isinstance(claimed, float) and 0 <= claimed < math.inf else 0.0
 
-    def repeat(self, function: str, within_s: float) -> list[float]:
-        """Call `function` on every set held; return the worker's own claim of microseconds per call."""
-        claimed = self._ask("repeat", within_s, function=function).get("claimed_us")
+    def repeat(self, function: str, within_s: float, *, cache: str | None = None) -> list[float]:
+        """Call `function` on every set held; return the worker's own claim of microseconds per call.
+
+        On a GPU `cache` is `cold` or `warm`, and the function of no name does all but the call.
+        """
+        claimed = self._ask("repeat", within_s, function=function, cache=cache).get("claimed_us")
         return [value for value in claimed if isinstance(value, float)] if isinstance(claimed, list) else []
 
     def nothing(self) -> None:
@@ -377,7 +392,7 @@ class Worker:
             raise Lost("timeout", f"time limit: {error}", self._said(), alive=False) from None
         except Broken as error:
             ended = self.stop(grace_s=DYING_S)
-            raise Lost(*_how_it_ended(ended, str(error)), self._said(), alive=False) from None
+            raise Lost(*how_it_ended(ended, str(error)), self._said(), alive=False) from None
         self._shut.watchdog.allow(math.inf)  # while it waits for the next request, only its CPU time counts
         failed = answer.get("failed")
         if isinstance(failed, dict):
@@ -386,7 +401,9 @@ class Worker:
             first = message.strip().splitlines()[0] if message.strip() else "no message"
             reason = f"{_text(failed.get('type', 'error')).removeprefix('builtins.')}: {first}"
             kind = "unable" if failed.get("type") == UNABLE else "exception"
-            raise Lost(kind, reason[:500], text, alive=True)
+            if failed.get("sticky") is True:  # the device's context is lost, so every further call would fail too
+                self.stop()
+            raise Lost(kind, reason[:500], text, alive=self.alive)
         return answer
 
     def _said(self) -> str:
@@ -414,23 +431,6 @@ class Worker:
         ended = self.stop(grace_s=DYING_S)
         log = ended.stdout + ended.stderr
         return log if complete else log + b"\n[this worker ended without its closing answer]\n"
-
-
-def _how_it_ended(ended: Ended, broken: str) -> tuple[str, str]:
-    if ended.stopped_by is not None:
-        first = ended.stopped_by.partition(" ")[0]
-        return {"memory": "memory", "process": "processes"}.get(first, "timeout"), ended.stopped_by
-    if broken.startswith("the worker ended"):
-        return "exited", f"{broken}: {_status(ended)}"
-    return "protocol", broken
-
-
-def _status(ended: Ended) -> str:
-    """Say how a process ended: its exit status, or the signal that ended it (also as a shell passes it on)."""
-    number = -ended.returncode if ended.returncode < 0 else ended.returncode - 128
-    if number in signal.valid_signals():
-        return f"signal {signal.Signals(number).name}"
-    return f"exit status {ended.returncode}"
 
 
 def _seconds(answer: dict[str, Any]) -> float:

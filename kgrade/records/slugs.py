@@ -10,6 +10,7 @@ import msgspec
 PATTERN = r"^[a-z0-9][a-z0-9-]{0,63}\Z"
 Slug = Annotated[str, msgspec.Meta(pattern=PATTERN)]
 _SLUG = re.compile(PATTERN)
+FOREIGN = "imported-"
 
 
 def is_slug(text: str) -> bool:
@@ -23,6 +24,11 @@ def slug_of(text: str) -> str:
     if not slug:
         raise ValueError(f"no letter or digit in {text!r} to make a name of")
     return slug
+
+
+def is_foreign(evaluator: str) -> bool:
+    """Whether the grades of `evaluator` came in from another format: they count in agreement, never as grading."""
+    return evaluator.startswith(FOREIGN)
 
 
 class ItemId(msgspec.Struct, frozen=True, order=True):

@@ -30,7 +30,6 @@ from kgrade.repository.refs import (
     RefMove,
     RefMovedError,
     commits_between,
-    is_ancestor,
     merge_base,
     move_command,
     move_ref,
@@ -187,16 +186,29 @@ class Branch:
 
         Raises CollisionError where `onto` has another version of one of the files.
         """
-        if onto is None or self._stands_on(box, onto):
+        if onto is None or onto == box.base:
             return box.tip
-        for commit in commits_between(self.git, box.base or merge_base(self.git, onto, box.tip), box.tip):
+        own = commits_between(self.git, box.base, box.tip)
+        if onto in own:  # a part of them is there already
+            return box.tip
+        if box.base is None and (shared := merge_base(self.git, onto, box.tip)):
+            own = commits_between(self.git, shared, box.tip)
+        for commit in own:
             onto = committer.replay(commit, onto)
         return onto
 
-    def _stands_on(self, box: Outbox, onto: str) -> bool:
-        """Whether `box` is `onto` plus its own commits: a push must not carry what the person has not pushed."""
-        own_only = box.base is None or is_ancestor(self.git, box.base, onto)
-        return own_only and is_ancestor(self.git, onto, box.tip)
+    def landed(self, box: Outbox) -> bool:
+        """Note that the remote stands at the tip of `box`, and empty that; False where either moved meanwhile."""
+        moves = [
+            RefMove(self.seen_ref, box.tip, box.base),
+            RefMove(self.outbox_ref, None, box.tip),
+            RefMove(self._base_ref, None, box.base),
+        ]
+        try:
+            move_refs(self.git, moves, _WHY)
+        except (RefMovedError, RefBusyError):
+            return False
+        return True
 
     def advance(self, old: str | None, new: str) -> list[str]:
         """Move the branch from `old` to its descendant `new`, and every checkout's index and files along.

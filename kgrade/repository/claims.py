@@ -270,6 +270,8 @@ class Claims:
 
     def _only(self, won: Claim) -> Claim:
         """Give back every further slot that this evaluator won at the same moment elsewhere; the lowest stays."""
+        if self._slots(won.item) > 1:
+            self._refs.look(f"{self._space}{_ref_part(won.item)}/")
         mine = [c for c in self.holders(won.item) if c.evaluator == self._evaluator and c.holds]
         if mine and mine[0].slot < won.slot:
             self._move(won, "released")

@@ -12,7 +12,7 @@ from typing import Literal
 
 import msgspec
 
-from kgrade.records.slugs import ItemId
+from kgrade.records.slugs import ItemId, is_foreign
 from kgrade.repository.index_rows import ItemRow
 from kgrade.repository.plan import Plan
 
@@ -105,7 +105,7 @@ class Standing:
         if row.faults or task_faulty:
             why = row.faults[0] if row.faults else f"the task {row.id.task} is faulty"
             return Place(row=row, state="faulty", why=why)
-        by = [grade.evaluator for grade in row.grades if grade.fault is None]
+        by = [grade.evaluator for grade in row.grades if grade.fault is None and not is_foreign(grade.evaluator)]
         if self._evaluator in by:
             return Place(row=row, state="graded")
         if len(by) >= self._plan.graders(row.id):

@@ -1,6 +1,7 @@
 """Claim refs of a remote, for everyone who shares it; what is known of them here is a copy.
 
-A push's own word is not the truth: after each one the remote is asked what the refs of that item are.
+The word of a server that took a move is believed, for it moves a ref from one stated id to another or not at all.
+Where a push says anything else, it may have landed all the same: then the remote is asked what it holds.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from functools import partial
 from typing import TypeVar
 
 from kgrade.repository.claims import CLAIMS, LocalRefs, RefMover
-from kgrade.repository.refs import RefMove, move_refs, read_refs
+from kgrade.repository.refs import RefMove, move_ref, move_refs, read_ref, read_refs
 from kgrade.repository.remote import Remote, UnreachableError
 from kgrade.repository.runner import Git, GitError
 
@@ -61,6 +62,9 @@ class RemoteRefs:
         with self._turn:
             for _ in range(TRIES):
                 answer = self._reach(lambda: self._remote.push_leased(new, ref, old))
+                if answer.outcome == "taken":  # the server has said that it moved this ref from `old` to `new`
+                    self._keep(ref, new)
+                    return True
                 there = self._looked(ref.rpartition("/")[0] + "/", made={new}).get(ref)
                 if there == new:
                     return True
@@ -103,6 +107,10 @@ class RemoteRefs:
         if moves:
             move_refs(self._git, moves, "kgrade: claims", durable=False)
         return there
+
+    def _keep(self, ref: str, new: str) -> None:
+        name = self._copies + ref.removeprefix(self._space)
+        move_ref(self._git, name, new, read_ref(self._git, name), "kgrade: claims", durable=False)
 
     def _copy(self, prefix: str) -> dict[str, str]:
         below = self._copies + prefix.removeprefix(self._space)

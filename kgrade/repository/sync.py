@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import random
 import threading
-from collections.abc import Sequence
+import time
+from collections.abc import Callable, Sequence
 from typing import Literal
 
 import msgspec
@@ -31,6 +32,7 @@ LOCKED_TRIES = 3
 JITTER_S = 0.05
 FIRST_RETRY_S = 2.0
 LAST_RETRY_S = 300.0
+FRESH_S = 30.0  # for which other branches are not asked for while there is something to push
 
 Trouble = Literal["", "offline", "refused", "collision", "rewritten", "locked", "busy"]
 
@@ -71,13 +73,22 @@ class Sync:
     """
 
     def __init__(
-        self, branch: Branch, remote: Remote, identity: Identity, *, sign: bool = False, also: Sequence[str] = ()
+        self,
+        branch: Branch,
+        remote: Remote,
+        identity: Identity,
+        *,
+        sign: bool = False,
+        also: Sequence[str] = (),
+        steady: Callable[[], float] = time.monotonic,
     ) -> None:
         self.branch = branch
         self.remote = remote
         self._git = branch.git
         self._committer = Committer(branch.reader, identity, sign=sign)
         self._also = tuple(also)
+        self._steady = steady
+        self._followed = float("-inf")
         self._failures = 0
         self._alarms: dict[str, str] = {}
         self._choices: dict[str, Literal["mine", "theirs"]] = {}
@@ -170,13 +181,19 @@ class Sync:
         seen = branch.remote_tip()
         if seen is not None and read_ref(self._git, branch.seen_ref) is None:
             move_ref(self._git, branch.seen_ref, seen, None)
-        tips = self.remote.tips(branch.ref, *self._also, cancel=cancel)
-        self._fetch_also(tips, cancel)
+        box = branch.outbox()
+        follows = bool(self._also) and (box is None or self._steady() - self._followed > FRESH_S)
+        tips = self.remote.tips(branch.ref, *(self._also if follows else ()), cancel=cancel)
+        if follows:
+            self._fetch_also(tips, cancel)
+            self._followed = self._steady()
         if branch.ref not in tips:
             if seen is None:
                 return None
             self._keep(branch.short, seen)
             raise RewrittenError(f"{branch.short} is gone from {self.remote.name}; its last tip {seen[:12]} is kept")
+        if box is not None and tips[branch.ref] == box.tip and seen == box.base and branch.landed(box):
+            return box.tip  # what it has came from here
         if tips[branch.ref] != seen and self.remote.fetch([f"{branch.ref}:{branch.seen_ref}"], cancel):
             assert seen is not None
             self._keep(branch.short, seen)
@@ -208,7 +225,7 @@ class Sync:
     def _landed(self, tip: str | None) -> Outbox | None:
         """The outbox, emptied when the remote holds all of it."""
         while (box := self.branch.outbox()) is not None:
-            if tip is None or not is_ancestor(self._git, box.tip, tip):
+            if tip is None or tip == box.base or not is_ancestor(self._git, box.tip, tip):
                 return box
             try:
                 self.branch.set_outbox(None, box)

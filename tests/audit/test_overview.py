@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import json
+import subprocess
 from datetime import UTC, datetime
 from html.parser import HTMLParser
 from pathlib import Path
 
+import msgspec
 import numpy as np
 import pytest
 
 from kgrade.audit.changes import changes
-from kgrade.audit.coverage import coverage
+from kgrade.audit.coverage import Coverage, coverage
 from kgrade.audit.overview import overview
+from kgrade.audit.page_history import forecast
 from kgrade.audit.reading import standing_grades
 from kgrade.cli import run
 from kgrade.records.assignments import Assignment, Assignments
@@ -128,7 +131,10 @@ def test_the_page_stands_alone_and_shows_hostile_text_as_text(queue: Queue, tmp_
     shown = " ".join(page.text)
     assert "Audit of main" in shown
     assert "Krippendorff" in shown
-    assert page.count["svg"] == 3
+    assert page.count["svg"] == 4, "coverage, forecast, agreement, severity"
+    assert page.count["h3"] == 16, "a history for each item that was graded; the unreadable grade is none"
+    assert "ada@example.org" in shown
+    assert "total - to 100" in shown
     assert page.count.get("b", 0) == 0
     assert "<b>" in shown
 
@@ -147,6 +153,46 @@ def test_the_terminal_and_json_say_the_same(queue: Queue, capsys: pytest.Capture
     out = capsys.readouterr().out
     assert "3 saves" in out
     assert "total" in out
+    assert "ada (ada@example.org)" in out
+    assert "generation@" in out
+    assert "shallow" not in out
+
+
+def test_a_shallow_clone_is_audited_and_says_what_it_cannot_see(
+    queue: Queue, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    source = queue.repo.path.resolve().as_uri()
+    subprocess.run(["git", "clone", "-q", "--depth=1", "--no-single-branch", source, tmp_path / "shallow"], check=True)
+    for more in ([], ["--history"], ["--verify"]):
+        run(["audit", *more, "--queue", str(tmp_path / "shallow")])
+        assert "this clone is shallow: what lies before its edge cannot be seen" in capsys.readouterr().out
+    file = tmp_path / "audit.html"
+    assert run(["audit", "--html", str(file), "--queue", str(tmp_path / "shallow")]) == 0
+    assert "this clone is shallow" in file.read_text()
+
+
+def test_the_forecast_ends_where_the_grades_do() -> None:
+    days = {f"2026-11-{day:02d}": 2 for day in range(1, 11)}
+    covered = Coverage(
+        items=40,
+        graded=20,
+        finished=20,
+        wanted=40,
+        grades=20,
+        grades_left=20,
+        per_day=2.0,
+        days_left=10.0,
+        by_evaluator={},
+        by_day=days,
+        as_of="2026-11-10",
+    )
+    drawn = forecast(covered)
+    assert ">2026-11-01<" in drawn
+    assert ">2026-11-20<" in drawn
+    assert 'class="line ahead" x1="410.0" x2="780.0" y1="70.0" y2="10.0"' in drawn
+    still = forecast(msgspec.structs.replace(covered, per_day=0.0, days_left=None))
+    assert "ahead" not in still
+    assert forecast(msgspec.structs.replace(covered, by_day={})) == ""
 
 
 @pytest.mark.parametrize(

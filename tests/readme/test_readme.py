@@ -18,6 +18,7 @@ from kgrade.desk import Desk
 from kgrade.records import codec
 from kgrade.records.grade import Grade, Score, Times
 from kgrade.records.slugs import ItemId
+from tests.exchange.test_import import ANSWER, PROBLEM, written
 
 ROOT = Path(__file__).parents[2]
 README = (ROOT / "README.md").read_text()
@@ -25,6 +26,12 @@ BLOCKS = re.findall(r"^```sh\n(.*?)^```$", README, re.MULTILINE | re.DOTALL)
 INSTALL = re.compile(r"pip install -e '\.\[(\w+)\]' && (\w+)( demo)?$")
 # What stands for the person at the keys: one grade, saved where `kgrade` alone opens the app.
 SITTING = "kgrade\n"
+# What stands for the collection that a lead has at hand.
+COLLECTION = {
+    "KernelBench/level1/3_Scale_Rows.py": PROBLEM,
+    "KernelBench/level2/10_Scale_More.py": PROBLEM,
+    "runs/mine/level_1_problem_3_sample_0_kernel.py": ANSWER,
+}
 
 
 @pytest.fixture
@@ -54,6 +61,8 @@ def test_every_command_runs_in_the_order_of_the_page(tmp_path: Path, shell: pyte
             continue
         if "git init my-queue" in block:
             here = tmp_path
+        if "../KernelBench" in block:
+            written(here.parent / "KernelBench", COLLECTION)
         script = f"set -e\n{block}pwd >&3\n"
         read, write = os.pipe()
         done = subprocess.run(

@@ -289,7 +289,7 @@ def test_moves_between_commits_follow_the_difference(queue: Repo) -> None:
     assert {move.path for move in moves_between(reader, None, old)} == set(QUEUE)
 
 
-def test_a_shallow_clone_can_be_read_and_saved_to(queue: Repo, make_repo: Callable[..., Repo], tmp_path: Path) -> None:
+def test_a_shallow_clone_can_be_read(queue: Repo, tmp_path: Path) -> None:
     queue.commit({"README": "two\n"})
     path = tmp_path / "shallow"
     subprocess.run(["git", "clone", "-q", "--depth=1", f"file://{queue.path}", str(path)], check=True)

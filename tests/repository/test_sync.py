@@ -339,3 +339,24 @@ def test_the_log_shows_what_was_run_without_secrets(ada: Repo) -> None:
     assert entry.arguments[0] == "ls-remote"
     assert entry.code == 128
     assert "secret" not in repr(git.log)
+
+
+def test_a_shallow_clone_saves_and_pushes_also_on_a_branch_that_moved_on(
+    hub: Repo, ada: Repo, make_repo: Callable[..., Repo]
+) -> None:
+    ada.commit({"README": "two\n"})
+    ada.git("push", "-q", "origin", "main")
+    shallow = make_repo("shallow")
+    shallow.git("fetch", "-q", "--depth=1", hub.path.as_uri(), "main")
+    shallow.git("reset", "-q", "--hard", "FETCH_HEAD")
+    shallow.git("remote", "add", "origin", hub.path.as_uri())
+    assert shallow.git("rev-parse", "--is-shallow-repository") == "true"
+    sync = syncer(shallow)
+    save(sync)
+    ada.commit({"README": "three\n"})
+    ada.git("push", "-q", "origin", "main")
+    assert sync.step().state == "pushed"
+    assert hub.git("show", f"main:{GRADE}") == "verdict: accept"
+    assert hub.git("show", "main:README") == "three"
+    assert hub.git("rev-list", "--count", "main") == str(int(ada.git("rev-list", "--count", "main")) + 1)
+    assert shallow.git("rev-parse", "--is-shallow-repository") == "true"

@@ -117,9 +117,8 @@ class Compiler:
             ])  # fmt: skip
             objects.append(str(made))
         # Bound inside itself, so that two solutions in one process never see each other's functions.
-        runtime = [str(path) for path in sorted(prepared.glob("*.o"))]
         link = [str(self.executable), "-shared", "-Wl,-Bsymbolic", "-pthread", "-ldl", "-o", str(library)]
-        commands.append([*link, *objects, *runtime, *self._libraries()])
+        commands.append([*link, *objects, str(prepared / "runtime.o"), *self._libraries()])
         seconds, worked = 0.0, True
         for command in commands:
             finished = self._finished(command, [folder, prepared, *includes], [library.parent], log)
@@ -153,18 +152,13 @@ class Compiler:
         self._own(
             [*self.command(checks), "-D__CUDA_ARCH__=900", "-x", "c++-header", str(header), "-o", f"{header}.gch"]
         )
-        # The runtime itself is never instrumented: it must see what the checks must not.
-        plain = [
-            str(self.executable),
-            "-std=c++17",
-            *_COMMON,
-            "-O2",
-            "-g1",
-            "-fvisibility=hidden",
-            *(["-DEMU_CHECKS"] * checks),
-        ]
-        for source in sorted(place.glob("*.cpp")):
-            self._own([*plain, "-c", str(source), "-o", str(source.with_suffix(".o"))])
+        # The runtime itself is never instrumented: it must see what the checks must not. Its parts are compiled as one,
+        # so that what they all include is read once.
+        runtime = place / "runtime.cc"
+        runtime.write_text("".join(f'#include "{path.name}"\n' for path in sorted(place.glob("*.cpp"))), "utf-8")
+        made = ["-c", str(runtime), "-o", str(runtime.with_suffix(".o"))]
+        seen = ["-DEMU_CHECKS"] * checks
+        self._own([str(self.executable), "-std=c++17", *_COMMON, "-O2", "-g1", "-fvisibility=hidden", *seen, *made])
         for path in (place, *place.iterdir()):
             path.chmod(0o755 if path.is_dir() else 0o644)  # read by the user behind the wall
         (place / "complete").touch()

@@ -2,6 +2,7 @@
 
 It reads a request as JSON from standard input and answers with one object on standard output: `library` is the path of
 what was made, or None and the compiler's `log` says why; `cannot` names a construct that CPU emulation does not run.
+A request with `findings`, which the checks of a `library` gave, is answered with the same `findings` and their lines.
 """
 
 from __future__ import annotations
@@ -15,8 +16,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import msgspec
+
 from kgrade.harness.emulator.compiler import Compiler
 from kgrade.harness.emulator.constructs import CannotRun
+from kgrade.harness.emulator.findings import Unreadable, read_findings
 from kgrade.harness.emulator.torch_headers import TorchHeaders
 from kgrade.harness.emulator.translation import translate
 
@@ -74,9 +78,20 @@ def make(request: Mapping[str, Any]) -> dict[str, Any]:
     return {"library": str(made.shared) if made.shared else None, "log": made.log[-LOG_CHARACTERS:], "cannot": None}
 
 
+def read(request: Mapping[str, Any]) -> dict[str, Any]:
+    """Look up the lines in `sources`, the names that `make` gave to them, of which `findings` speaks."""
+    try:
+        found = read_findings(request["findings"], Path(request["library"]), request["sources"], run)
+    except Unreadable as error:
+        return {"findings": "", "unreadable": str(error)}
+    lines = [msgspec.json.encode(each).decode() for each in found]
+    return {"findings": "\n".join(lines), "unreadable": None}
+
+
 def _placed(text: bytes, path: str, file: str, first: int) -> bytes:
     return text.replace(b'#line 1 "%b"' % path.encode(), b'#line %d "%b"' % (first, file.encode()), 1)
 
 
 if __name__ == "__main__":
-    json.dump(make(json.load(sys.stdin)), sys.stdout)
+    asked = json.load(sys.stdin)
+    json.dump(read(asked) if "findings" in asked else make(asked), sys.stdout)

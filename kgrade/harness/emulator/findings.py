@@ -77,6 +77,14 @@ def read_findings(text: str, library: Path, sources: Sequence[str], run: Runner)
         raise Unreadable(str(error)[:200]) from None
 
 
+def told_findings(text: str) -> list[Finding]:
+    """Return the findings in `text`, one JSON object a line, whose lines of source are known. Raises `Unreadable`."""
+    try:
+        return [msgspec.json.decode(line, type=Finding) for line in text.splitlines()]
+    except (ValueError, msgspec.MsgspecError) as error:
+        raise Unreadable(str(error)[:200]) from None
+
+
 def _lines_of(
     addresses: Sequence[int], library: Path, sources: Sequence[str], run: Runner
 ) -> dict[int, tuple[str, int]]:

@@ -46,6 +46,13 @@ _COMPARE = {
     "hs": ">=",
 }
 _SITE = "emu::Site::here()"
+# What changes a result, and what nothing stands for here: instructions with these words, and those of 64 bits.
+_IGNORED = {"sat", "satfinite", "relu", "rz", "rm", "rp", "NaN", "xorsign", "cc", "or", "and", "xor"}
+_ONE_WIDTH = {
+    "popc", "clz", "brev", "bfi", "prmt", "lop3", "ex2", "lg2", "rsqrt", "sqrt", "tanh", "sin", "cos",
+}  # fmt: skip
+
+_HALVES = {"b32": ("uint32_t", "uint16_t", 16), "b64": ("uint64_t", "uint32_t", 32)}
 
 Build = Callable[["_Statement", list[str], list[str]], str]
 
@@ -85,7 +92,8 @@ def translate_asm(node: tree_sitter.Node, text: bytes) -> bytes:
     statement = _Statement(operands)
     body = re.sub(r"//[^\n]*|/\*.*?\*/", " ", template, flags=re.DOTALL)
     lines = [_instruction(statement, part) for part in _split(body)]
-    return f"do {{ {' '.join(lines)} }} while (0)".encode()
+    made = f"do {{ {' '.join(lines)} }} while (0)".replace("\n", " ").encode()
+    return made + b"\n" * text.count(b"\n", node.start_byte, node.end_byte)
 
 
 def _parts(node: tree_sitter.Node, text: bytes) -> tuple[str, list[str]]:
@@ -139,10 +147,11 @@ def _assign(expression: str) -> Build:
 
     def build(statement: _Statement, words: list[str], arguments: list[str]) -> str:
         kind = _TYPES.get(words[-1])
-        if kind is None:  # packed halves and the like
+        wide = words[0] in _ONE_WIDTH and not words[-1].endswith("32")
+        if kind is None or wide or not _IGNORED.isdisjoint(words[1:]):  # packed halves and the like
             return ""
         values = dict(zip("abcd", map(statement.value, arguments[1:])))
-        return f"{statement.value(arguments[0])} = {expression.format(type=kind, **values)};"
+        return _moved(statement.value(arguments[0]), expression.format(type=kind, **values))
 
     return build
 
@@ -153,17 +162,26 @@ def _typed(operator: str) -> Build:
 
 def _mov(statement: _Statement, words: list[str], arguments: list[str]) -> str:
     to, value = arguments
+    if "{" in to + value and (words[-1] not in _HALVES or (to + value).count(",") != 1):
+        return ""
     if value.startswith("{"):
         low, high = statement.group(value)
-        half = {"b32": ("uint32_t", 16), "b64": ("uint64_t", 32)}[words[-1]]
-        part = "uint16_t" if half[1] == 16 else "uint32_t"
-        return f"{statement.value(to)} = ({half[0]})({part})({low}) | ({half[0]})({part})({high}) << {half[1]};"
+        whole, part, bits = _HALVES[words[-1]]
+        joined = " | ".join(
+            f"({whole})emu::ptx::held<{part}>({each}) << {shift}" for each, shift in ((low, 0), (high, bits))
+        )
+        return _moved(statement.value(to), joined)
     if to.startswith("{"):
         low, high = statement.group(to)
-        shift = {"b32": 16, "b64": 32}[words[-1]]
-        source = statement.value(value)
-        return f"{low} = ({source}); {high} = ({source}) >> {shift};"
-    return f"{statement.value(to)} = {statement.value(value)};"
+        whole, part, bits = _HALVES[words[-1]]
+        parts = f"{_moved(low, f'{part}(emu_whole)')} {_moved(high, f'{part}(emu_whole >> {bits})')}"
+        return f"const {whole} emu_whole = emu::ptx::held<{whole}>({statement.value(value)}); {parts}"
+    return _moved(statement.value(to), statement.value(value))
+
+
+def _moved(to: str, value: str) -> str:
+    """The bits of `value` in `to`, where one is an integer and the other a floating value of the same size."""
+    return f"emu::ptx::move({to}, {value});"
 
 
 def _memory_words(words: list[str]) -> tuple[str, int, str]:
@@ -182,7 +200,7 @@ def _load(statement: _Statement, words: list[str], arguments: list[str]) -> str:
     targets = statement.group(arguments[0])
     volatile = "volatile " if {"volatile", "acquire", "relaxed"} & set(words) else ""
     at = statement.address(arguments[1], space)
-    loads = " ".join(f"{target} = emu_at[{i}];" for i, target in enumerate(targets))
+    loads = " ".join(_moved(target, f"{kind}(emu_at[{i}])") for i, target in enumerate(targets))
     return f"const {volatile}{kind}* emu_at = (const {volatile}{kind}*){at}; {loads}"
 
 
@@ -191,7 +209,7 @@ def _store(statement: _Statement, words: list[str], arguments: list[str]) -> str
     volatile = "volatile " if {"volatile", "release", "relaxed"} & set(words) else ""
     fence = "__threadfence(); " if "release" in words else ""
     at = statement.address(arguments[0], space)
-    stores = " ".join(f"emu_at[{i}] = {value};" for i, value in enumerate(statement.group(arguments[1])))
+    stores = " ".join(_moved(f"emu_at[{i}]", value) for i, value in enumerate(statement.group(arguments[1])))
     return f"{fence}{volatile}{kind}* emu_at = ({volatile}{kind}*){at}; {stores}"
 
 
@@ -253,7 +271,9 @@ def _mma(statement: _Statement, words: list[str], arguments: list[str]) -> str:
         or shape is None
         or len(types) != 4
         or types[1] != types[2]
-        or "sp" in words
+        or "satfinite" in words
+        or any(word.startswith(("sp", "kind")) for word in words)
+        or types[0] != types[3]
         or "row" not in words
     ):
         return ""

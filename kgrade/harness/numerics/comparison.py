@@ -9,21 +9,17 @@ from typing import Any, Literal
 import numpy as np
 
 from kgrade.harness.numerics.errors import (
-    HISTOGRAM_BINS,
     Errors,
     float_errors,
     integer_errors,
-    spreads,
     step_distance,
-    ulp_histogram,
 )
 from kgrade.harness.numerics.formats import Array, FloatFormat, round_to, ulp_exponent, widen
-from kgrade.records.evidence import Element, Figures, ToleranceUsed, number
+from kgrade.records.evidence import Element, ToleranceUsed, number
 
 NonFinite = Literal["match", "any", "forbid"]
-BLOCK = 1 << 18
+BLOCK = 1 << 15  # elements whose float64 values stay in a core's own cache while they are worked on
 LARGEST_STEPS = 2**63 - 1  # what readers of JSON keep whole
-SHOWN = 8
 _Indices = np.ndarray[Any, np.dtype[np.int64]]
 _Mask = np.ndarray[Any, np.dtype[np.bool_]]
 
@@ -66,9 +62,22 @@ class Comparison:
 
     def blocks(self) -> Iterator[Block]:
         """Yield every element once, in order."""
-        for start in range(0, self._oracle.size, BLOCK):
-            part = slice(start, start + BLOCK)
-            yield self._float_block(part) if self._form else self._integer_block(part)
+        for part in parts(0, self._oracle.size, BLOCK):
+            yield self.block(part)
+
+    def block(self, part: slice) -> Block:
+        """Return the elements of one part."""
+        return self._float_block(part) if self._form else self._integer_block(part)
+
+    def errors(self, part: slice) -> Errors:
+        """Return the errors of one part, as its block holds them."""
+        if self._form is None:
+            return integer_errors(self._got[part].astype(np.int64), self._oracle[part].astype(np.int64))
+        got, ref = widen(self._got[part]), widen(self._oracle[part])
+        if not _plain(got, ref, self._form):
+            at = np.flatnonzero(self._sort_out(got, ref, self._form)[0])
+            got, ref = got[at], ref[at]
+        return float_errors(got, ref, self._form)
 
     def element(self, index: int) -> Element:
         """Return the element at a flat index."""
@@ -113,6 +122,11 @@ class Comparison:
         form = self._form
         assert form is not None
         got, ref = widen(self._got[part]), widen(self._oracle[part])
+        if _plain(got, ref, form):
+            errors = float_errors(got, ref, form)
+            within, excess = self._weigh(errors, ref, form)
+            at = np.arange(part.start, part.start + got.size)
+            return Block(at, errors, within, excess, at[:0], (0, 0, 0, 0), self._steps(self._got[part], ref))
         compared, wrong, specials = self._sort_out(got, ref, form)
         at = np.flatnonzero(compared)
         steps = self._steps(self._got[part][at], ref[at])
@@ -124,10 +138,12 @@ class Comparison:
     def _steps(self, got: Array, ref: Array) -> int | None:
         """Return the largest integer distance, leaving out expected values that the format cannot hold."""
         rounded = ref if self._form is None else round_to(ref, self._form.name)
-        counted = np.isfinite(widen(rounded))
+        counted = np.isfinite(rounded)
         if not counted.any():
             return None
-        return min(int(step_distance(got[counted], rounded[counted]).max(initial=0)), LARGEST_STEPS)
+        if not counted.all():
+            got, rounded = got[counted], rounded[counted]
+        return min(int(step_distance(got, rounded).max(initial=0)), LARGEST_STEPS)
 
     def _sort_out(self, got: Array, ref: Array, form: FloatFormat) -> tuple[_Mask, _Mask, tuple[int, int, int, int]]:
         """Return which pairs are compared as numbers, which are wrong, and how many NaN and Inf there are."""
@@ -170,81 +186,15 @@ class Comparison:
         return within, excess
 
 
-@dataclass(frozen=True)
-class Tally:
-    """What one reading of a comparison counts; `first` and `worst` are flat indices of elements to show."""
-
-    compared: int
-    outside: int
-    wrong: int
-    largest_outside: float
-    first: list[int]
-    worst: list[int]
-    figures: Figures
+def parts(start: int, stop: int, length: int) -> Iterator[slice]:
+    """Yield slices of at most `length` that cover `start` to `stop` in order."""
+    for begin in range(start, stop, length):
+        yield slice(begin, min(begin + length, stop))
 
 
-def tally(comparison: Comparison, elements: int) -> Tally:
-    """Read `comparison` and return its figures over all `elements` of the output."""
-    compared = outside = wrong = 0
-    largest_outside = 0.0
-    specials = np.zeros(4, dtype=np.int64)
-    histogram = np.zeros(HISTOGRAM_BINS, dtype=np.int64)
-    first: list[int] = []
-    steps: int | None = None
-    worst = _Worst()
-    for block in comparison.blocks():
-        compared += block.at.size
-        mismatched = ~block.within
-        outside += int(mismatched.sum())
-        wrong += block.wrong.size
-        largest_outside = max(largest_outside, float(np.max(block.errors.absolute[mismatched], initial=0.0)))
-        specials += block.specials
-        steps = max((each for each in (steps, block.steps) if each is not None), default=None)
-        histogram += ulp_histogram(block.errors.ulp)
-        if len(first) < SHOWN:
-            both = np.concatenate([block.at[mismatched][:SHOWN], block.wrong[:SHOWN]])
-            first += [int(index) for index in np.sort(both)[: SHOWN - len(first)]]
-        worst.offer(block)
-    absolute, relative, ulp = spreads(lambda: (block.errors for block in comparison.blocks()), compared)
-    nan_got, nan_expected, inf_got, inf_expected = (int(count) for count in specials)
-    figures = Figures(
-        elements=elements,
-        mismatched=outside,
-        nonfinite_wrong=wrong,
-        nan_got=nan_got,
-        nan_expected=nan_expected,
-        inf_got=inf_got,
-        inf_expected=inf_expected,
-        absolute=absolute,
-        relative=relative,
-        ulp=ulp,
-        steps=steps,
-        histogram=np.trim_zeros(histogram, "b").tolist(),
-    )
-    return Tally(compared, outside, wrong, largest_outside, first, worst.indices(), figures)
-
-
-class _Worst:
-    """The elements furthest outside what is allowed; wrong NaN and Inf before all others."""
-
-    def __init__(self) -> None:
-        self._indices = np.zeros(0, dtype=np.int64)
-        self._excess = np.zeros(0)
-
-    def offer(self, block: Block) -> None:
-        wrong = block.wrong[:SHOWN]
-        indices = np.concatenate([self._indices, wrong, block.at])
-        excess = np.concatenate([self._excess, np.full(wrong.size, np.inf), block.excess])
-        erring = excess > 0
-        indices, excess = indices[erring], excess[erring]
-        if excess.size > SHOWN:
-            bar = np.partition(excess, -SHOWN)[-SHOWN]
-            indices, excess = indices[excess >= bar], excess[excess >= bar]
-        order = np.lexsort((indices, -excess))[:SHOWN]
-        self._indices, self._excess = indices[order], excess[order]
-
-    def indices(self) -> list[int]:
-        return [int(index) for index in self._indices]
+def _plain(got: Array, ref: Array, form: FloatFormat) -> bool:
+    """Whether every pair is compared as numbers: nothing is NaN or infinite, or would become so in `form`."""
+    return bool(np.isfinite(got).all() and np.max(np.abs(ref), initial=0.0) < form.overflow)
 
 
 def _overflowed(got: Array, ref: Array, form: FloatFormat) -> _Mask:

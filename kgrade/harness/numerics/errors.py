@@ -7,7 +7,8 @@ that the memory needed beside the two arrays does not grow with them.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -16,10 +17,16 @@ from kgrade.harness.numerics.formats import Array, FloatFormat, ordinals, ulp_ex
 from kgrade.records.evidence import Spread, number
 
 Floats = np.ndarray[Any, np.dtype[np.float64]]
+Bits = np.ndarray[Any, np.dtype[np.int64]]
+Counts = Bits
+Found = dict[int, Bits]
 
 PERCENTILES_PER_MILLE = (500, 990, 999)
 HISTOGRAM_BINS = 64
+KEPT = 1 << 22  # values of one measure, 32 MiB
 _DIGIT_BITS = 16
+_DOUBLE_PRECISION = 53
+_FRACTION_BITS, _EXPONENT_MASK, _BIAS = 52, 0x7FF, 1023
 
 
 class Errors(NamedTuple):
@@ -35,11 +42,23 @@ def float_errors(got: Floats, ref: Floats, form: FloatFormat) -> Errors:
 
     A relative error against zero is inf unless `got` is zero too.
     """
-    exponent = ulp_exponent(ref, form)
     with np.errstate(all="ignore"):
         absolute = np.abs(got - ref)
-        ulp = np.abs(np.ldexp(got, -exponent) - np.ldexp(ref, -exponent))
+        if form.precision < _DOUBLE_PRECISION:
+            ulp = absolute * _units(ref, form)
+        else:  # the reciprocal of a spacing of float64 need not be a float64
+            exponent = ulp_exponent(ref, form)
+            ulp = np.abs(np.ldexp(got, -exponent) - np.ldexp(ref, -exponent))
         return Errors(absolute, _relative(absolute, ref), ulp)
+
+
+def _units(ref: Floats, form: FloatFormat) -> Floats:
+    """Return how many spacings of `form` at `ref` make 1: a power of two, put together from its bits."""
+    binade = (ref.view(np.int64) >> _FRACTION_BITS) & _EXPONENT_MASK
+    np.clip(binade, form.min_exponent + _BIAS, form.max_exponent + _BIAS, out=binade)
+    np.subtract(2 * _BIAS + form.precision - 1, binade, out=binade)
+    binade <<= _FRACTION_BITS
+    return binade.view(np.float64)
 
 
 def step_distance(got: Array, ref: Array) -> np.ndarray[Any, np.dtype[np.uint64]]:
@@ -60,80 +79,114 @@ def integer_errors(got: Array, ref: Array) -> Errors:
 
 def _relative(absolute: Floats, ref: Floats) -> Floats:
     with np.errstate(all="ignore"):
-        relative: Floats = np.where(absolute == 0, 0.0, absolute / np.abs(ref))
+        relative: Floats = absolute / np.abs(ref)
+    relative[absolute == 0] = 0.0
     return relative
 
 
 def ulp_histogram(ulp: Floats) -> np.ndarray[Any, np.dtype[np.int64]]:
     """Count elements by ULP error: bin 0 holds those under 1, bin k those in [2**(k-1), 2**k), the last all beyond."""
-    _, exponent = np.frexp(ulp)
-    bins = np.where(np.isinf(ulp), HISTOGRAM_BINS - 1, np.clip(exponent, 0, HISTOGRAM_BINS - 1))
-    return np.bincount(bins, minlength=HISTOGRAM_BINS)
+    bins = (np.ascontiguousarray(ulp).view(np.int64) >> _FRACTION_BITS) - (_BIAS - 1)
+    return np.bincount(np.clip(bins, 0, HISTOGRAM_BINS - 1), minlength=HISTOGRAM_BINS)
 
 
-def spreads(blocks: Callable[[], Iterable[Errors]], count: int) -> tuple[Spread, Spread, Spread]:
-    """Return the spread of each measure over the `count` errors that every call of `blocks` yields anew.
-
-    Percentiles are nearest-rank: the smallest error that at least p of the elements do not exceed, so each is the
-    error of an element and none is interpolated. No elements: all `nan`.
-    """
-    if count == 0:
-        empty = Spread(max="nan", p50="nan", p99="nan", p999="nan")
-        return empty, empty, empty
-    ranks = [(count * mille + 999) // 1000 - 1 for mille in PERCENTILES_PER_MILLE] + [count - 1]
-    selectors = [RankSelector(ranks) for _ in Errors._fields]
-    for _ in range(RankSelector.PASSES):
-        for block in blocks():
-            for selector, values in zip(selectors, block, strict=True):
-                selector.observe(values)
-        for selector in selectors:
-            selector.advance()
-    absolute, relative, ulp = (_spread(selector.values()) for selector in selectors)
-    return absolute, relative, ulp
-
-
-def _spread(values: Sequence[float]) -> Spread:
+def spread(values: Sequence[float]) -> Spread:
+    """Return the percentiles and the maximum that `RankSelector.values` found; `nan` where there are no elements."""
+    if not values:
+        return Spread(max="nan", p50="nan", p99="nan", p999="nan")
     p50, p99, p999, largest = (number(value) for value in values)
     return Spread(max=largest, p50=p50, p99=p99, p999=p999)
 
 
 class RankSelector:
-    """Exact order statistics of a stream of non-negative floats, read a fixed number of times in bounded memory.
+    """Exact percentiles and the maximum of a stream of non-negative floats, read a few times in bounded memory.
 
-    The bit patterns of non-negative float64 sort as the values do, so each pass settles the next digit of every
-    wanted rank by counting (a radix selection).
+    Percentiles are nearest-rank: the smallest value that at least p of all do not exceed, so none is interpolated. The
+    bit patterns of non-negative float64 sort as the values do, so each reading settles the next digit of every wanted
+    rank by counting (a radix selection), and once few enough share the digits so far, these are kept and sorted out.
+
+    Read every block with `counted` and `add` what it returns, then `advance`; again while not `settled`. `counted`
+    changes nothing, so threads may share it.
     """
 
-    PASSES = 64 // _DIGIT_BITS
-
-    def __init__(self, ranks: Sequence[int]) -> None:
-        """Select the values at the 0-based `ranks` in ascending order."""
-        self._ranks = list(ranks)
-        self._prefixes = [0] * len(self._ranks)
+    def __init__(self) -> None:
+        self._sought: list[_Sought] | None = None
         self._shift = 64 - _DIGIT_BITS
-        self._counts: dict[int, np.ndarray[Any, np.dtype[np.int64]]] = {}
+        self._counts: dict[int, Counts] = {}
+        self._kept: dict[int, list[Bits]] = {}
 
-    def observe(self, values: Floats) -> None:
-        """Count one block of this pass."""
-        bits = np.ascontiguousarray(values).view(np.uint64)
-        digits = ((bits >> np.uint64(self._shift)) & np.uint64(2**_DIGIT_BITS - 1)).astype(np.int64)
-        for prefix in set(self._prefixes):
-            chosen = digits
-            if self._shift + _DIGIT_BITS < 64:
-                chosen = digits[(bits >> np.uint64(self._shift + _DIGIT_BITS)) == np.uint64(prefix)]
-            counted = np.bincount(chosen, minlength=2**_DIGIT_BITS)
-            self._counts[prefix] = self._counts.get(prefix, 0) + counted
+    @property
+    def settled(self) -> bool:
+        """Whether every rank is known."""
+        return self._sought is not None and all(each.settled for each in self._sought)
+
+    def counted(self, values: Floats) -> Found:
+        """Return what one block adds to this reading."""
+        bits = np.ascontiguousarray(values).view(np.int64)
+        if self._sought is None:
+            return {0: _digits(bits >> self._shift)}
+        above = bits >> (self._shift + _DIGIT_BITS)
+        chosen = {each.prefix: bits[above == each.prefix] for each in self._sought if not each.settled}
+        return {
+            prefix: found if prefix in self._kept else _digits((found >> self._shift) & (2**_DIGIT_BITS - 1))
+            for prefix, found in chosen.items()
+        }
+
+    def add(self, found: Found) -> None:
+        """Add what a block gave."""
+        for prefix, part in found.items():
+            if prefix in self._kept:
+                self._kept[prefix].append(part)
+            elif prefix in self._counts:
+                self._counts[prefix] += part
+            else:
+                self._counts[prefix] = part
 
     def advance(self) -> None:
-        """End a pass: settle one digit of every rank."""
-        for place, (prefix, rank) in enumerate(zip(self._prefixes, self._ranks, strict=True)):
-            running = np.cumsum(self._counts[prefix])
-            digit = int(np.searchsorted(running, rank, side="right"))
-            self._ranks[place] = rank - (int(running[digit - 1]) if digit else 0)
-            self._prefixes[place] = (prefix << _DIGIT_BITS) | digit
+        """End a reading: settle the ranks whose values were kept, and one digit of every other."""
+        if self._sought is None:
+            count = int(self._counts[0].sum()) if self._counts else 0
+            ranks = [(count * mille + 999) // 1000 - 1 for mille in PERCENTILES_PER_MILLE] + [count - 1]
+            self._sought = [_Sought(0, rank) for rank in ranks] if count else []
+        for prefix, parts in self._kept.items():
+            whole = np.concatenate(parts)
+            parts.clear()
+            same = [each for each in self._sought if not each.settled and each.prefix == prefix]
+            whole.partition([each.rank for each in same])
+            for each in same:
+                each.prefix, each.settled = int(whole[each.rank]), True
+        self._kept = {}
+        left = [each for each in self._sought if not each.settled]
+        sharing = {}
+        for each in left:
+            running = np.cumsum(self._counts[each.prefix])
+            digit = int(np.searchsorted(running, each.rank, side="right"))
+            before = int(running[digit - 1]) if digit else 0
+            each.rank -= before
+            each.prefix = (each.prefix << _DIGIT_BITS) | digit
+            each.settled = self._shift == 0
+            sharing[each.prefix] = int(running[digit]) - before
+        room = KEPT
+        for prefix, count in sorted(sharing.items(), key=lambda item: item[1]):
+            room -= count
+            if room >= 0 and self._shift > 0:
+                self._kept[prefix] = []
         self._counts = {}
         self._shift -= _DIGIT_BITS
 
     def values(self) -> list[float]:
-        """Return the selected values, in the order of the ranks; all passes must be over."""
-        return [float(value) for value in np.array(self._prefixes, dtype=np.uint64).view(np.float64)]
+        """Return the percentiles and the maximum; nothing where nothing was read. Every rank must be settled."""
+        return [float(value) for value in np.array([each.prefix for each in self._sought or []]).view(np.float64)]
+
+
+@dataclass
+class _Sought:
+    """One wanted rank among the values that begin with `prefix`, which is the value's own bits once it is settled."""
+
+    prefix: int
+    rank: int
+    settled: bool = False
+
+
+def _digits(digits: Bits) -> Counts:
+    return np.bincount(digits, minlength=2**_DIGIT_BITS)

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from kgrade.harness.numerics.comparison import BLOCK, Comparison, NonFinite, Tally, tally
+from kgrade.harness.numerics.comparison import BLOCK, Comparison, NonFinite
 from kgrade.harness.numerics.formats import Array, FloatFormat, float_format, numpy_dtype, widen
+from kgrade.harness.numerics.tally import Tally, tally
 from kgrade.records.evidence import CaseStatus, Element, Figures, Magnitude, Number, OutputCheck, ToleranceUsed, number
 
 _EXACT = ToleranceUsed(atol=0.0, rtol=0.0)

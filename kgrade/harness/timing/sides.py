@@ -9,8 +9,9 @@ from __future__ import annotations
 import secrets
 import statistics
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 import msgspec
 import numpy as np
@@ -33,26 +34,37 @@ RANDOM_CALLS = 4  # code that waits for the timed call by counting must not know
 
 
 @dataclass(frozen=True)
-class Slack:
-    """How far the two clocks may differ: by a share of the larger, or by microseconds a sample, whichever is more."""
+class How:
+    """What differs between clocks on an interpreter and on a device.
+
+    The two clocks may differ by a share of the larger, or by microseconds a sample or a call, whichever is more;
+    `largest_bytes` is what the inputs of a sample's calls may take together.
+    """
 
     share: float
     sample_us: float = 0.0
     call_us: float = 0.0
+    largest_bytes: float = LARGEST_BYTES
+    text: str = "an interpreter"
 
 
-ON_INTERPRETER = Slack(share=1 / 3, sample_us=2000.0)  # waking a process on a busy machine takes milliseconds
-ON_DEVICE = Slack(share=0.05, call_us=2.0)
+ON_INTERPRETER = How(share=1 / 3, sample_us=2000.0)  # waking a process on a busy machine takes milliseconds
+ON_DEVICE = How(share=0.05, call_us=2.0, largest_bytes=2e9, text="timing")
 
 
 @dataclass
 class Side:
-    """`first_us` is the first call of the first process; `processes` counts the samples that each process gave."""
+    """`first_us` is the first call of the first process; `processes` counts the samples that each process gave.
+
+    On a GPU `cache` says in which state a call meets its caches, and `launch` what a native launcher is told.
+    """
 
     name: str
     workers: Standby
     function: str = ""
-    slack: Slack = ON_INTERPRETER
+    how: How = ON_INTERPRETER
+    cache: str | None = None
+    launch: Mapping[str, Any] | None = None
     samples_us: list[float] = field(default_factory=list)
     claimed_us: list[float] = field(default_factory=list)
     prepared_us: list[float] = field(default_factory=list)
@@ -66,22 +78,20 @@ class Side:
     def prepare(self, arguments: Sequence[Argument]) -> None:
         """In a fresh process: learn what an empty round trip costs, pay for compilation, warm up until stable."""
         worker = self.workers.get()
-        trips = []
-        for _ in range(EMPTY_TRIPS):
-            begin = time.perf_counter_ns()
-            worker.nothing()
-            trips.append((time.perf_counter_ns() - begin) / 1000)
-        self.empty_us = statistics.median(trips)
+        self.empty_us = _trips(worker.nothing)
         calls, self.calls = self.calls, 1
         first = self._once(arguments)
         warm_us = self._warm_up(arguments, first) if first < SLOW_US else first
         if self.first_us is None:
             self.first_us = first
-            room = LARGEST_BYTES / max(1, sum(np.asarray(argument.value).nbytes for argument in arguments))
+            room = self.how.largest_bytes / max(1, sum(np.asarray(argument.value).nbytes for argument in arguments))
             calls = int(np.clip(SAMPLE_US / max(warm_us, 1.0), 1, min(LARGEST_CALLS, max(1.0, room))))
         self.calls = calls
         self.claimed_us = self.claimed_us[: len(self.samples_us)]
         self.processes.append(0)
+        if self.cache is not None:  # all that is arranged around as many calls, but the calls
+            self.prepared_us.append(worker.hold(arguments, self.calls, CASE_BOX_S, self.launch))
+            self.empty_us = _trips(lambda: worker.repeat("", CASE_BOX_S, cache=self.cache))
 
     def _warm_up(self, arguments: Sequence[Argument], first_us: float) -> float:
         """Call until a call is no slower than the fastest so far, then a random number of times more."""
@@ -102,9 +112,9 @@ class Side:
 
     def _once(self, arguments: Sequence[Argument]) -> float:
         worker = self.workers.get()
-        self.prepared_us.append(worker.hold(arguments, self.calls, CASE_BOX_S))
+        self.prepared_us.append(worker.hold(arguments, self.calls, CASE_BOX_S, self.launch))
         begin = time.perf_counter_ns()
-        claimed = worker.repeat(self.function or self.name, CASE_BOX_S)
+        claimed = worker.repeat(self.function or self.name, CASE_BOX_S, cache=self.cache)
         taken = (time.perf_counter_ns() - begin) / 1000
         self.claimed_us.append(statistics.fmean(claimed) if claimed else 0.0)
         return max(taken - self.empty_us, 0.0) / self.calls
@@ -116,8 +126,14 @@ class Side:
         try:
             self.prepare(arguments) if first else self.sample(arguments)
         except Lost as lost:
-            slow = f"not run: too slow for an interpreter (no answer within {CASE_BOX_S:g} s)"
+            slow = f"not run: too slow for {self.how.text} (no answer within {CASE_BOX_S:g} s)"
             self.missing = slow if lost.kind == "timeout" else lost.reason
+
+    def forget(self) -> None:
+        """Drop the samples of the process at hand."""
+        if self.missing is None and self.processes:
+            kept = len(self.samples_us) - self.processes.pop()
+            del self.samples_us[kept:], self.claimed_us[kept:]
 
     def disagreement(self) -> str | None:
         """Say so when the worker's own clock tells another story: then one of the two is not to be trusted.
@@ -126,7 +142,7 @@ class Side:
         """
         taken = min(self.samples_us)
         claimed = min(self.claimed_us, default=0.0)
-        allowed = max(self.slack.share * max(taken, claimed), self.slack.sample_us / self.calls, self.slack.call_us)
+        allowed = max(self.how.share * max(taken, claimed), self.how.sample_us / self.calls, self.how.call_us)
         if abs(taken - claimed) <= allowed:
             return None
         return f"the clocks disagree: {taken:.0f} us a call from outside, {claimed:.0f} us from inside"
@@ -138,3 +154,13 @@ class Side:
         found = summarise(self.samples_us, self.first_us, processes=self.processes, warmups=self.warmups)
         prepared = statistics.median(self.prepared_us)
         return msgspec.structs.replace(found, prepare_us=prepared) if prepared else found
+
+
+def _trips(trip: Callable[[], object]) -> float:
+    """Return the median time of a round trip, in microseconds."""
+    taken = []
+    for _ in range(EMPTY_TRIPS):
+        begin = time.perf_counter_ns()
+        trip()
+        taken.append((time.perf_counter_ns() - begin) / 1000)
+    return statistics.median(taken)

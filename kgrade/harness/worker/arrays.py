@@ -2,8 +2,9 @@
 
 `load` makes a fresh array of `shape` and `dtype` (a name such as `bfloat16`) from contiguous row-major bytes; `widen`
 converts a floating array to float64, exactly; `unload` gives back dtype name, shape, strides in elements and bytes;
-`finish` waits until the device has done its work; `refill` gives an array new values under its old address, and `form`
-says what kind of object an output is without calling anything of its own.
+`finish` waits until the device has done its work; `broken` says whether an error has made the device useless to this
+process; `refill` gives an array new values under its old address, and `form` says what kind of object an output is
+without calling anything of its own.
 """
 
 from __future__ import annotations
@@ -34,25 +35,27 @@ def _carried(raw: Any, offset: int, shape: Sequence[int], dtype: str) -> np.ndar
 class TorchArrays:
     """torch tensors, for Triton and plain PyTorch."""
 
-    def __init__(self) -> None:
+    def __init__(self, device: str = "cpu") -> None:
         self.torch = importlib.import_module("torch")
+        self.device = device
 
     def load(self, raw: Any, offset: int, shape: Sequence[int], dtype: str, layout: str = "contiguous") -> Any:
         """Return a tensor that owns its storage, laid out in memory as `layout` says."""
         tensor = self.torch.from_numpy(_carried(raw, offset, shape, dtype))
         if dtype in CARRIERS:
             tensor = tensor.view(getattr(self.torch, dtype))
-        return self._laid_out(tensor, layout)
+        return self._laid_out(tensor.to(self.device), layout)
 
     def _laid_out(self, tensor: Any, layout: str) -> Any:
         if layout == "transposed" and tensor.dim() >= 2:
             return tensor.transpose(-1, -2).contiguous().transpose(-1, -2)
         if layout == "strided" and tensor.dim() >= 1:
-            wide = self.torch.zeros((*tensor.shape[:-1], 2 * tensor.shape[-1]), dtype=tensor.dtype)
+            size = (*tensor.shape[:-1], 2 * tensor.shape[-1])
+            wide = self.torch.zeros(size, dtype=tensor.dtype, device=tensor.device)
             wide[..., ::2] = tensor
             return wide[..., ::2]
         if layout == "offset":
-            room = self.torch.zeros(tensor.numel() + 1, dtype=tensor.dtype)
+            room = self.torch.zeros(tensor.numel() + 1, dtype=tensor.dtype, device=tensor.device)
             room[1:] = tensor.reshape(-1)
             return room[1:].view(tensor.shape)
         if layout == "broadcast" and tensor.dim() >= 1:
@@ -86,10 +89,23 @@ class TorchArrays:
         return result, pull
 
     def finish(self, results: Any) -> None:
-        """Nothing to wait for: work on the CPU is done when the call returns."""
+        """Wait for the device; work on the CPU is done when the call returns."""
+        if self.device != "cpu":
+            self.torch.cuda.synchronize()
+
+    def broken(self) -> bool:
+        """Say whether the device still fails after an error: then it was a sticky one, which ends its context."""
+        try:
+            self.finish(None)
+        except RuntimeError:
+            return True
+        return False
 
     def refill(self, tensor: Any, values: Any) -> None:
         """Overwrite the tensor's bytes; neither its address nor its version counter tells."""
+        if self.device != "cpu":
+            tensor.detach().data.copy_(values)  # what is written through `data` does not count as a new version
+            return
         bits = {1: self.torch.uint8, 2: self.torch.int16}.get(tensor.element_size())
         plain = tensor.detach()
         known = plain.dtype in (self.torch.bfloat16,) or "float8" in str(plain.dtype)
@@ -146,6 +162,10 @@ class JaxArrays:
         """Wait for results that JAX computes asynchronously."""
         self.jax.block_until_ready(results)
 
+    def broken(self) -> bool:
+        """JAX does not tell."""
+        return False
+
     def form(self, array: Any) -> Dict[str, Any]:
         """Return the exact type; JAX's own arrays are plain."""
         kind = type(array)
@@ -179,6 +199,10 @@ class NumpyArrays:
 
     def finish(self, results: Any) -> None:
         """Nothing to wait for."""
+
+    def broken(self) -> bool:
+        """There is no device that could be."""
+        return False
 
     def refill(self, array: Any, values: Any) -> None:
         """Overwrite the array's values."""

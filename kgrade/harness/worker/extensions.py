@@ -20,6 +20,9 @@ from typing import Any, Dict, Iterator, List, Optional, Sequence, Tuple, Union
 import torch
 from torch.utils import cpp_extension
 
+from .arrays import TorchArrays
+from .interfaces.cuda_emulated import shortened_findings
+
 Texts = Union[None, str, Sequence[str]]
 HEADERS = (".h", ".hpp", ".cuh", ".inl")
 
@@ -31,13 +34,14 @@ class CannotEmulate(Exception):
 class Extensions:
     """The extensions that this process has loaded, and how more of them are made.
 
-    `facts` holds `command` (the program), `compiler` and `arch` (see `kgrade.harness.emulator.extension`), and
-    `target`, the limits that launches are held to (see `cuda_emulated.Emulated.target`).
+    `facts` holds `command` (the program), `compiler`, `arch` and `checks` (see `kgrade.harness.emulator.extension`),
+    and `target`, the limits that launches are held to (see `cuda_emulated.Emulated.target`).
     """
 
     def __init__(self, facts: Dict[str, Any]) -> None:
         self.facts = facts
         self.libraries: List[Any] = []
+        self.named: List[Dict[str, Any]] = []  # for each library its path, and the names of its sources
         self.order = 0
 
     def install(self) -> None:
@@ -106,7 +110,7 @@ class Extensions:
             "sources": sources,
             "places": places,
             "out": tempfile.mkdtemp(prefix="extension-"),
-            "checks": False,
+            "checks": self.facts["checks"],
             "arch": self.facts["arch"],
             "includes": [os.path.abspath(path) for path in includes],
             "defines": [flag[2:] for flag in flags if flag.startswith("-D")],
@@ -115,6 +119,7 @@ class Extensions:
         library = self._made(request)
         native = ctypes.CDLL(library)
         native.kgrade_emulator_pending.restype = ctypes.c_char_p
+        native.kgrade_emulator_findings.restype = ctypes.c_char_p
         capability, multiprocessors, per_block, shared, threads, blocks = self.facts["target"]
         native.kgrade_emulator_target(
             ctypes.c_int(capability), ctypes.c_int(multiprocessors), ctypes.c_long(per_block),
@@ -122,6 +127,9 @@ class Extensions:
         )  # fmt: skip
         native.kgrade_emulator_seed(ctypes.c_ulonglong(self.order))
         self.libraries.append(native)
+        self.named.append({"library": library, "sources": [places.get(path, [path])[0] for path in sources]})
+        if self.facts["checks"]:
+            self._watch_tensors(native)
         if not is_python_module:
             torch.ops.load_library(library)
             return library
@@ -132,13 +140,35 @@ class Extensions:
         spec.loader.exec_module(module)
         return module
 
-    def _made(self, request: Dict[str, Any]) -> str:
+    def _watch_tensors(self, native: Any) -> None:
+        """Let the checks of `native` know every tensor; there is one allocator, that of the first library."""
+        first = self.libraries[0]
+        first.kgrade_emulator_tell_tensors(ctypes.cast(native.kgrade_emulator_tensor, ctypes.c_void_p))
+        if native is first:
+            native.kgrade_emulator_watch_tensors()
+
+    def findings(self) -> str:
+        """Return what the checks found in the last call, one JSON object a line, with lines of the sources."""
+        kept: List[str] = []
+        for native, named in zip(self.libraries, self.named):
+            text = shortened_findings(native.kgrade_emulator_findings())
+            if text:
+                answer = self._asked({"findings": text, **named})
+                if answer["unreadable"] is not None:
+                    raise CannotEmulate("its findings cannot be read: {}".format(answer["unreadable"]))
+                kept.append(answer["findings"])
+        return shortened_findings("\n".join(kept).encode())
+
+    def _asked(self, request: Dict[str, Any]) -> Any:
         done = subprocess.run(
             self.facts["command"], input=json.dumps(request).encode(), stdout=subprocess.PIPE, check=False
         )
         if done.returncode != 0:
             raise CannotEmulate("the program that makes extensions ended with status {}".format(done.returncode))
-        answer = json.loads(done.stdout)
+        return json.loads(done.stdout)
+
+    def _made(self, request: Dict[str, Any]) -> str:
+        answer = self._asked(request)
         sys.stderr.write(answer["log"])
         if answer["cannot"] is not None:
             raise CannotEmulate("CPU emulation does not run {}".format(answer["cannot"]))
@@ -163,6 +193,15 @@ class Extensions:
             said = native.kgrade_emulator_pending().decode(errors="replace")
             if said:  # as PyTorch says it at its next call
                 raise RuntimeError(said)
+
+
+class OwnArrays(TorchArrays):
+    """Tensors in memory that PyTorch's allocator gave, where the checks know them."""
+
+    def load(self, raw: Any, offset: int, shape: Sequence[int], dtype: str, layout: str = "contiguous") -> Any:
+        """Return a tensor as `TorchArrays` makes it."""
+        tensor = super().load(raw, offset, shape, dtype, layout)
+        return tensor.clone() if layout == "contiguous" else tensor
 
 
 def _listed(value: Texts) -> List[str]:

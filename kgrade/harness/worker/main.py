@@ -29,6 +29,8 @@ class Worker:
         self.watcher = Watcher(self.caller)
         self.ahead: Any = None
         self.extensions: Any = None
+        self.launch: Any = None
+        self.clock: Any = None
 
     def serve(self, line: Line) -> None:
         """Answer until told to quit or the line is cut."""
@@ -43,7 +45,7 @@ class Worker:
                 details = getattr(self, "do_" + request.what)(request)
             except BaseException as error:  # noqa: BLE001 (the code under test may raise anything, SystemExit too)
                 traceback.print_exception(type(error), error, error.__traceback__)
-                details = {"failed": described(error)}
+                details = {"failed": dict(described(error), sticky=self.caller.arrays.broken())}
             sys.stdout.flush()
             sys.stderr.flush()
             line.answer(request, **details)
@@ -53,15 +55,19 @@ class Worker:
         from .preparation import prepare
 
         sys.path[:] = sys.path + [entry for entry in request.message["path"] if entry not in sys.path]
-        versions = prepare(request.message["framework"], request.message["interpreter"], request.message["precise"])
-        self.caller = Caller(FRAMEWORKS[request.message["framework"]]())
+        on_gpu = bool(request.message.get("on_gpu"))
+        framework = request.message["framework"]
+        versions = prepare(framework, request.message["interpreter"], request.message["precise"], on_gpu)
+        self.caller = Caller(FRAMEWORKS[framework](*(["cuda"] if on_gpu and framework == "torch" else [])))
         self.watcher = Watcher(self.caller)
         extensions = request.message.get("extensions")
         if extensions is not None:
-            from .extensions import Extensions
+            from .extensions import Extensions, OwnArrays
 
             self.extensions = Extensions(extensions)
             self.extensions.install()
+            if extensions["checks"]:
+                self.caller = Caller(OwnArrays())
         device = request.message.get("device")
         if device is not None:
             from .ahead import prepare_ahead
@@ -90,8 +96,9 @@ class Worker:
             return self.caller.call(request, called, self.functions.get(PREPARE))
 
     def do_faults(self, request: Request) -> Dict[str, Any]:
-        """Say what the checks saw in the last call of an emulated launcher."""
-        return {"text": self.functions[request.message["function"]].findings()}
+        """Say what the checks saw in the last call of an emulated launcher, or of emulated extensions."""
+        seen = self.functions[request.message["function"]] if self.extensions is None else self.extensions
+        return {"text": seen.findings()}
 
     def do_watch(self, request: Request) -> Dict[str, Any]:
         """Call one function once, and say what the call leaves behind."""
@@ -128,6 +135,7 @@ class Worker:
     def do_hold(self, request: Request) -> Dict[str, Any]:
         """Make as many fresh sets of inputs as the timed calls to come will use, and prepare each."""
         self.held = [self.caller.inputs(request) for _ in range(request.message["sets"])]
+        self.launch = request.message.get("launch")
         prepare = self.functions.get(PREPARE)
         if prepare is None:
             return {}
@@ -137,9 +145,21 @@ class Worker:
         return {"prepare_us": (time.perf_counter_ns() - begin) / 1000.0 / max(len(self.held), 1)}
 
     def do_repeat(self, request: Request) -> Dict[str, Any]:
-        """Call one function on every set of inputs that is held."""
-        timed = self.functions[request.message["function"]]
-        claimed, self.last = repeat(timed, self.held, self.caller.arrays.finish)
+        """Call one function on every set of inputs that is held; the function of no name does nothing."""
+        name = request.message["function"]
+        timed = self.functions[name] if name else None
+        if timed is not None and self.launch is not None:
+            timed = timed.launcher(self.launch)
+        cache = request.message.get("cache")
+        if cache is not None:
+            if self.clock is None:
+                from .device_clock import DeviceClock
+
+                self.clock = DeviceClock(self.caller.arrays.torch)
+            claimed, last = self.clock.repeat(timed, self.held, cold=cache == "cold")
+        else:
+            claimed, last = repeat(timed or _nothing, self.held, self.caller.arrays.finish)
+        self.last = last if name else self.last
         return {"claimed_us": claimed}
 
     def do_fetch(self, request: Request) -> Dict[str, Any]:
@@ -153,8 +173,16 @@ class Worker:
         return {}
 
 
+def _nothing(**inputs: Any) -> None:
+    return None
+
+
 def load(file: str, attribute: str, kind: str = "function") -> Any:
     """Return what `attribute` of `file` is: what calls it in the manner of `kind`, or a launcher of a shared object."""
+    if kind == "native":
+        from .interfaces import cuda_native
+
+        return cuda_native.Native(file, attribute)
     if file.endswith(".so"):
         return cuda_emulated.Emulated(file, attribute)
     return interfaces.load(file, attribute, kind)

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import contextlib
+import importlib
 import os
-from typing import Dict, Optional
+from typing import Any, Dict, Optional
 
 import numpy
 
 
-def prepare(framework: str, interpreter: Optional[str], precise: bool) -> Dict[str, str]:
+def prepare(framework: str, interpreter: Optional[str], precise: bool, on_gpu: bool = False) -> Dict[str, str]:
     """Import `framework` and set up `interpreter` (`triton`, `torch`, `pallas` or None); return versions.
 
-    `torch` runs code written for a GPU on the CPU. `precise` lets JAX compute in float64, for the oracle.
+    `torch` runs code written for a GPU on the CPU. `precise` lets JAX compute in float64, for the oracle. `on_gpu`
+    makes sure that the framework sees the GPU, and starts its context.
     """
     versions = {"numpy": numpy.__version__}
     numpy.seterr(all="ignore")  # a GPU does not warn of an overflow, and warnings would fill the log
@@ -28,8 +31,11 @@ def prepare(framework: str, interpreter: Optional[str], precise: bool) -> Dict[s
             cuda_stand_in.install()
         if interpreter == "triton":
             versions["triton"] = _prepare_triton()
+        if on_gpu:
+            versions.update(_on_gpu(torch))
     elif framework == "jax":
-        os.environ["JAX_PLATFORMS"] = "cpu"
+        os.environ["JAX_PLATFORMS"] = "cuda" if on_gpu else "cpu"
+        os.environ["XLA_PYTHON_CLIENT_PREALLOCATE"] = "false"  # two workers share the device while they take turns
         import jax
 
         versions["jax"] = jax.__version__
@@ -39,6 +45,18 @@ def prepare(framework: str, interpreter: Optional[str], precise: bool) -> Dict[s
 
             pallas_interpreter.install()
     return versions
+
+
+def _on_gpu(torch: Any) -> Dict[str, str]:
+    if not torch.cuda.is_available():
+        built = torch.version.cuda
+        why = "built for CUDA {}, but sees no device".format(built) if built else "built without CUDA"
+        raise RuntimeError("torch {} was {}".format(torch.__version__, why))
+    torch.cuda.init()
+    found = {"cuda": str(torch.version.cuda)}
+    with contextlib.suppress(ImportError):  # only kernels in Triton need it, and they will say so
+        found["triton"] = str(importlib.import_module("triton").__version__)
+    return found
 
 
 def _prepare_triton() -> str:

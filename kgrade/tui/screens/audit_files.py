@@ -9,6 +9,7 @@ from typing import Final
 from kgrade.audit.lead import LeadError, Office
 from kgrade.audit.overview import Overview
 from kgrade.audit.page import page
+from kgrade.audit.page_history import page_history
 from kgrade.tui.contexts import Option, PickContext, QuestionContext, TextContext
 from kgrade.tui.screens.office import OfficeWork, Told
 from kgrade.tui.screens.stage import Stage
@@ -28,7 +29,8 @@ def write_report(stage: Stage, office: OfficeWork, found: Overview) -> None:
     """Ask for a path and write the audit there."""
 
     def job(at: Office, told: Told) -> bytes:
-        return page(found, at.queue.short).encode("utf-8")
+        history = page_history(at.reader, at.queue, at.settings, told)
+        return page(found, history, at.queue.short).encode("utf-8")
 
     _ask_for_path(stage, "write the report to", "audit.html", lambda path: _write(stage, office, path, job))
 

@@ -39,30 +39,30 @@ class Loaded:
         self.path = library
         self.sources = sources
         self.run = run
-        self.library = ctypes.CDLL(str(library))
-        self.library.kgrade_emulator_fault.restype = ctypes.c_char_p
-        self.library.kgrade_emulator_findings.restype = ctypes.c_char_p
+        self.shared = ctypes.CDLL(str(library))
+        self.shared.kgrade_emulator_fault.restype = ctypes.c_char_p
+        self.shared.kgrade_emulator_findings.restype = ctypes.c_char_p
 
     def call(self, name: str, *arguments: Any, seed: int = 0, outputs: tuple[int, ...] = ()) -> int:
         """Call `name` on a clean slate; the checks know every array, those at `outputs` as not yet written."""
-        self.library.kgrade_emulator_reset()
-        self.library.kgrade_emulator_seed(ctypes.c_ulonglong(seed))
+        self.shared.kgrade_emulator_reset()
+        self.shared.kgrade_emulator_seed(ctypes.c_ulonglong(seed))
         for index, value in enumerate(arguments):
             if isinstance(value, np.ndarray):
                 label = f"argument {index}".encode()
                 written = int(index not in outputs)
-                self.library.kgrade_emulator_lend(_passed(value), ctypes.c_ulong(value.nbytes), label, written)
-        status = getattr(self.library, name)(*map(_passed, arguments))
+                self.shared.kgrade_emulator_lend(_passed(value), ctypes.c_ulong(value.nbytes), label, written)
+        status = getattr(self.shared, name)(*map(_passed, arguments))
         return int(status)
 
     @property
     def fault(self) -> str:
-        text: bytes = self.library.kgrade_emulator_fault()
+        text: bytes = self.shared.kgrade_emulator_fault()
         return text.decode()
 
     @property
     def findings(self) -> list[Finding]:
-        text: bytes = self.library.kgrade_emulator_findings()
+        text: bytes = self.shared.kgrade_emulator_findings()
         return read_findings(text.decode(), self.path, self.sources, self.run)
 
 

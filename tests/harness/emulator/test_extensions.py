@@ -145,6 +145,8 @@ def test_a_kernelbench_submission_with_load_inline_is_checked(machine: Machine) 
     assert (build.status, check.status) == ("passed", "passed"), reasons(evidence)
     assert check.method is not None
     assert "CUDA sources of extensions in CPU emulation of sm_90" in check.method
+    assert "memory, races and barriers watched in 2 of 2 cases" in check.method
+    assert check.seen == []
     assert [case.case.dtype for case in check.cases] == ["float32", "bfloat16"]
     figures = check.cases[0].outputs[0].figures
     assert figures is not None
@@ -220,3 +222,27 @@ def test_an_extension_asks_for_the_processor_where_it_asks_for_a_device(text: st
     source = f"#define F {text}\n".encode()
     assert translate({"a.cpp": source}, torch=True)["a.cpp"].endswith(f"#define F {becomes}\n".encode())
     assert translate({"a.cpp": source})["a.cpp"].endswith(source)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize(
+    ("old", "new", "kind", "line"),
+    [
+        ("i < width; i += blockDim.x) {\n    const float v", "i <= width; i += blockDim.x) {\n    const float v",
+         "global-out-of-bounds", "const float v = static_cast<float>(row[i]);"),
+        ("  partial[threadIdx.x] = sum;\n  __syncthreads();\n", "  partial[threadIdx.x] = sum;\n",
+         "race", "partial[threadIdx.x] = sum;"),
+    ],
+    ids=["one too far", "no barrier"],
+)  # fmt: skip
+def test_the_checks_name_the_fault_and_its_line_in_the_submission(
+    machine: Machine, old: str, new: str, kind: str, line: str
+) -> None:
+    assert ANSWER.count(old) == 1
+    answer = ANSWER.replace(old, new)
+    at = answer[: answer.index(line)].count("\n") + 1
+    check = collected(machine, answer).stages.check
+    assert (kind, "solution/solution.py", at, "rmsnorm_kernel") in {
+        (each.kind, each.path, each.line, each.kernel) for each in check.seen
+    }, [each.text for each in check.seen]
+    assert check.status != "passed"

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from kgrade.harness.emulator import CannotRun, translate
+from kgrade.harness.emulator.complaints import complaint
 
 pytestmark = pytest.mark.xdist_group("emulator")
 
@@ -19,6 +20,9 @@ REFUSED = {
     "wgmma.mma_async": '__device__ void f() { asm volatile("wgmma.mma_async.sync.aligned.m64n8k16.f32.f16.f16 {%0}, %1, %2;" : "+f"(x) : "l"(a), "l"(b)); }',
     "cp.async.bulk": '__device__ void f() { asm volatile("cp.async.bulk.tensor.2d.shared::cluster.global.tile [%0], [%1];" :: "r"(a), "l"(b)); }',
     "tcgen05": '__device__ void f() { asm volatile("tcgen05.alloc.cta_group::1.sync.aligned.shared::cta.b32 [%0], 128;" :: "r"(a)); }',
+    "popc.b64": '__device__ void f() { asm("popc.b64 %0, %1;" : "=r"(a) : "l"(b)); }',
+    "add.rz.f32": '__device__ void f() { asm("add.rz.f32 %0, %1, %1;" : "=f"(a) : "f"(b)); }',
+    "satfinite": '__device__ void f() { asm("mma.sync.aligned.m16n8k32.row.col.satfinite.s32.s8.s8.s32 {%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, {%0,%1,%2,%3};" : "+r"(a) : "r"(b)); }',
     "TMA": "__global__ void k(const __grid_constant__ CUtensorMap map) {}",
     "textures": "__global__ void k(cudaTextureObject_t t) {}",
     "dynamic parallelism": "__global__ void k() { child<<<1, 1>>>(); }",
@@ -41,6 +45,62 @@ def test_it_is_named_with_its_line(name: str) -> None:
 def test_a_construct_in_a_macro_is_named_where_the_macro_stands() -> None:
     with pytest.raises(CannotRun, match=r"wgmma.fence.*\(a/b.cuh:4\)"):
         translate({"a/b.cuh": b'\n#define ONE 1\n#define F() \\\n  asm volatile("wgmma.fence.sync.aligned;")\n'})
+
+
+BITS = r"""
+#include <cuda_runtime.h>
+#include <cstdint>
+__global__ void k(const float* x, uint32_t* y, float* z) {
+  unsigned long long both;
+  float low, high;
+  asm("mov.b32 %0, %1;" : "=r"(y[0]) : "f"(x[0]));
+  asm volatile(
+      "ld.global.b32 %0, [%1];"
+      : "=f"(z[0])
+      : "l"(x));
+  asm("mov.b64 %0, {%1, %2};" : "=l"(both) : "f"(x[0]), "f"(x[1]));
+  asm("mov.b64 {%0, %1}, %2;" : "=f"(low), "=f"(high) : "l"(both));
+  asm volatile("st.global.b32 [%0], %1;" :: "l"(y + 1), "f"(high));
+  z[1] = low;
+  z[2] = high;
+  y[2] = __LINE__;
+}
+extern "C" int bits(const float* x, uint32_t* y, float* z, cudaStream_t) { k<<<1, 1>>>(x, y, z); return cudaGetLastError(); }
+"""
+
+
+def test_registers_hold_bits_and_lines_stay(load: Any) -> None:
+    x, y, z = np.array([1.5, -2.75], np.float32), np.zeros(3, np.uint32), np.zeros(3, np.float32)
+    assert load(BITS).call("bits", x, y, z, None) == 0
+    assert y.tolist() == [0x3FC00000, 0xC0300000, BITS[: BITS.index("__LINE__")].count("\n") + 1]
+    assert z.tolist() == [1.5, 1.5, -2.75]
+
+
+GPP = """$ g++ -c emulated-plain/gemm.cu
+In file included from runtime/machine.h:8,
+runtime/storage.h: In instantiation of 'struct emu::SharedVariable<float>':
+runtime/storage.h:24:19:   required from 'T& emu::shared_variable(Tag, const char*)'
+gemm.cu:46:161:   required from here
+runtime/storage.h:15:27: error: static assertion failed: uses too much shared data
+   15 |   static_assert(sizeof(T) <= kSharedStaticLimit, "uses too much shared data");
+"""
+
+
+@pytest.mark.parametrize(
+    ("log", "said"),
+    [
+        (GPP, "gemm.cu:46: static assertion failed: uses too much shared data"),
+        (GPP.replace("gemm.cu", "other.h"), "runtime/storage.h:15: static assertion failed: uses too much shared data"),
+        (
+            "gemm.cu:3:1: warning: x\ngemm.cu:7:2: error: '__new' was not declared",
+            "gemm.cu:7: '__new' was not declared",
+        ),
+        ("/usr/bin/ld: error: y", "/usr/bin/ld: error: y"),
+        ("", "no message"),
+    ],
+)
+def test_a_complaint_names_the_line_of_the_submission(log: str, said: str) -> None:
+    assert complaint(log, ["gemm.cu"]) == said
 
 
 LIMITS = r"""

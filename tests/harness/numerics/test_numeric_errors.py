@@ -8,12 +8,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 
+from kgrade.harness.numerics import errors
 from kgrade.harness.numerics.errors import (
     HISTOGRAM_BINS,
-    Errors,
+    RankSelector,
     float_errors,
     integer_errors,
-    spreads,
+    spread,
     step_distance,
     ulp_histogram,
 )
@@ -82,29 +83,39 @@ def test_integer_distance_does_not_wrap(a, b):
     assert float(errors.absolute[0]) == float(abs(a - b))
 
 
+def selected(values, block):
+    """What the selector finds in `values`, read block by block, and how often it read them."""
+    selector, readings = RankSelector(), 0
+    while not selector.settled:
+        for start in range(0, values.size, block):
+            selector.add(selector.counted(values[start : start + block]))
+        selector.advance()
+        readings += 1
+    return selector.values(), readings
+
+
 @given(
     arrays.arrays(np.float64, st.integers(1, 400), elements=st.floats(min_value=0, allow_nan=False)),
     st.integers(40, 400),
+    st.sampled_from([0, 3, 50, 1 << 22]),
 )
 @settings(deadline=None, max_examples=40)
-def test_percentiles_are_those_of_the_sorted_errors(values, block):
-    def blocks():
-        for start in range(0, values.size, block):
-            part = values[start : start + block]
-            yield Errors(part, part, part)
-
-    spread, _, _ = spreads(blocks, values.size)
+def test_percentiles_are_those_of_the_sorted_errors_however_many_are_kept(values, block, kept):
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(errors, "KEPT", kept)
+        found, readings = selected(values, block)
     ordered = np.sort(values)
-    for found, mille in ((spread.p50, 500), (spread.p99, 990), (spread.p999, 999)):
-        at_or_below = (ordered <= float(found)).sum()
-        assert float(found) in ordered
-        assert at_or_below * 1000 >= mille * values.size
-        assert (ordered < float(found)).sum() * 1000 < mille * values.size
-    assert float(spread.max) == ordered[-1]
+    for each, mille in zip(found[:3], (500, 990, 999), strict=True):
+        assert each in ordered
+        assert (ordered <= each).sum() * 1000 >= mille * values.size
+        assert (ordered < each).sum() * 1000 < mille * values.size
+    assert found[3] == ordered[-1]
+    assert readings == {0: 4, 1 << 22: 2}.get(kept, readings)
 
 
 def test_no_elements_have_no_percentiles():
-    assert {spread.p50 for spread in spreads(lambda: iter(()), 0)} == {"nan"}
+    assert selected(np.zeros(0), 1) == ([], 1)
+    assert {spread([]).p50, spread([]).max} == {"nan"}
 
 
 @pytest.mark.parametrize(

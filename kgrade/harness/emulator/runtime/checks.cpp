@@ -1,4 +1,4 @@
-// The checks: every access of a kernel comes here through the hooks that `-fsanitize=thread` places before it.
+// The checks: every access of a kernel comes here through the hooks (hooks.cpp) that the compiler places before it.
 // This file and what it calls are compiled without those hooks.
 #ifdef EMU_CHECKS
 #include <link.h>
@@ -14,6 +14,7 @@
 #include "grid.h"
 #include "order.h"
 #include "storage.h"
+#include "tensors.h"
 
 namespace emu {
 namespace {
@@ -137,10 +138,11 @@ Region* tracked(uintptr_t address, size_t bytes, Access how, uint32_t place) {
     out_of_bounds(address, bytes, how, place, dynamic);
   }
   Region* near = nearest_region(address);
-  if (near != nullptr && near->space == Space::shared && address + bytes + kGuard > near->start && address < near->end() + kGuard) {
+  const size_t guard = near == nullptr ? 0 : near->space == Space::shared ? kGuard : near->guard;
+  if (near != nullptr && address + bytes + guard > near->start && address < near->end() + guard) {
     out_of_bounds(address, bytes, how, place, near);
   }
-  if (in_object(address)) return nullptr;
+  if (in_object(address) || tensors_watched()) return nullptr;  // PyTorch, and what it calls, have memory of their own
   out_of_bounds(address, bytes, how, place, near);
 }
 
@@ -184,6 +186,8 @@ void look_for_race(Region& region, uintptr_t address, size_t bytes, Access how, 
   }
 }
 
+}  // namespace
+
 void check(const void* pointer, size_t bytes, Access how, uint32_t place, bool natural) {
   if (!machine.on_device) return;
   settle_doubt(pointer, how);
@@ -207,6 +211,8 @@ void check(const void* pointer, size_t bytes, Access how, uint32_t place, bool n
   if (writes(how)) mark_written(*region, address, bytes);
   if (region->space == Space::global || !cooperative()) look_for_race(*region, address, bytes, how, place);
 }
+
+namespace {
 
 // --- events from the scheduler and the host API ---
 
@@ -306,9 +312,11 @@ void clear_checks() {
   (void)watching;
   for (void* memory : quarantine) free(memory);
   quarantine.clear();
+  release_freed_tensors();
   shared_of_block.clear();
   clear_regions();
   clear_findings();
+  know_tensors_again();
 }
 
 // --- asynchronous copies, as late as they may happen ---
@@ -360,42 +368,5 @@ void wait_copies(unsigned groups_in_flight) {
 }
 
 }  // namespace emu
-
-// --- the hooks, by the names that the compiler calls ---
-
-using emu::Access;
-
-#define EMU_HOOK(name, how, bytes, natural) \
-  EMU_CALLED void name(void* address) { emu::check(address, bytes, Access::how, emu::place_of(__builtin_return_address(0)), natural); }
-#define EMU_HOOKS(bytes)                                               \
-  EMU_HOOK(__tsan_read##bytes, read, bytes, true)                      \
-  EMU_HOOK(__tsan_write##bytes, write, bytes, true)                    \
-  EMU_HOOK(__tsan_unaligned_read##bytes, read, bytes, false)           \
-  EMU_HOOK(__tsan_unaligned_write##bytes, write, bytes, false)         \
-  EMU_HOOK(__tsan_volatile_read##bytes, volatile_read, bytes, true)    \
-  EMU_HOOK(__tsan_volatile_write##bytes, volatile_write, bytes, true)  \
-  EMU_HOOK(__tsan_unaligned_volatile_read##bytes, volatile_read, bytes, false) \
-  EMU_HOOK(__tsan_unaligned_volatile_write##bytes, volatile_write, bytes, false)
-#define EMU_CALLED extern "C" __attribute__((visibility("hidden")))
-EMU_HOOKS(1)
-EMU_HOOKS(2)
-EMU_HOOKS(4)
-EMU_HOOKS(8)
-EMU_HOOKS(16)
-
-EMU_CALLED void __tsan_read_range(void* address, size_t bytes) {
-  emu::check(address, bytes, Access::read, emu::place_of(__builtin_return_address(0)), false);
-}
-EMU_CALLED void __tsan_write_range(void* address, size_t bytes) {
-  emu::check(address, bytes, Access::write, emu::place_of(__builtin_return_address(0)), false);
-}
-EMU_CALLED void __tsan_init() {}
-EMU_CALLED void __tsan_func_entry(void*) {}
-EMU_CALLED void __tsan_func_exit() {}
-EMU_CALLED void __tsan_vptr_read(void*) {}
-EMU_CALLED void __tsan_vptr_update(void*, void*) {}
-// Guards of function-local statics, in host code.
-EMU_CALLED char __tsan_atomic8_load(const volatile char* address, int) { return *address; }
-EMU_CALLED int __tsan_atomic32_load(const volatile int* address, int) { return *address; }
 
 #endif

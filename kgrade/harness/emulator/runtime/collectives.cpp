@@ -8,8 +8,6 @@
 namespace emu {
 namespace {
 
-Block& block() { return *grid.block; }
-
 unsigned warp_of(unsigned rank) { return rank / kWarp; }
 
 // Lanes of the warp that exist and have not ended.

@@ -13,3 +13,4 @@
 
 #include "cuda_emulator.h"
 #include "torch_device.h"
+#include "torch_memory.h"

@@ -92,6 +92,7 @@ struct Grid {
 };
 
 extern Grid grid;
+inline Block& block() { return *grid.block; }
 
 void park(Wait why);
 void make_ready(Thread* thread);

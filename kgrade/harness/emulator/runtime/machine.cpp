@@ -22,8 +22,6 @@ constexpr unsigned long kPatience = 2000;
 
 void* main_stack;  // the launching thread's, to which a block returns
 
-Block& block() { return *grid.block; }
-
 unsigned take_fiber() {
   if (!grid.free_fibers.empty()) {
     const unsigned fiber = grid.free_fibers.back();

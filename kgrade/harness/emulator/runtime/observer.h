@@ -1,6 +1,7 @@
 // What the checks want to be told. All are null in an object compiled without checks.
 #pragma once
 #include <cstddef>
+#include <cstdint>
 
 #include "machine.h"
 
@@ -30,5 +31,8 @@ struct Observer {
 };
 
 extern Observer observer;
+
+// What the checks do with an access at `place` of the object; `natural` ones must lie at a multiple of their size.
+void check(const void* address, size_t bytes, Access how, uint32_t place, bool natural);
 
 }  // namespace emu

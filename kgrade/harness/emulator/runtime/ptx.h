@@ -21,6 +21,23 @@ namespace ptx {
 template <class T> inline void* shared(T address) { return __cvta_shared_to_generic(size_t(uint32_t(address))); }
 template <class T> inline void* global(T address) { return (void*)(uintptr_t)(address); }
 
+// A register holds bits: what is a float to one instruction may be an integer to the next.
+template <class To, class From>
+EMU_INLINE void move(To& to, From value) {
+  using Held = std::remove_cv_t<To>;
+  if constexpr (sizeof(Held) == sizeof(From) && std::is_floating_point<Held>::value != std::is_floating_point<From>::value) {
+    to = as<Held>(value);
+  } else {
+    to = (Held)value;
+  }
+}
+template <class Held, class From>
+inline Held held(From value) {
+  Held bits;
+  move(bits, value);
+  return bits;
+}
+
 inline unsigned special_lanemask(int which) {
   const unsigned bit = 1u << lane();
   return which == 0 ? bit : which < 0 ? bit - 1 : ~(bit | (bit - 1));

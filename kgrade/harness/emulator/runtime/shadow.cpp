@@ -40,6 +40,11 @@ Region& add_region(const void* address, size_t bytes, Space space, const char* n
   return regions.emplace(start, std::move(region)).first->second;
 }
 
+void remove_region(const void* address) {
+  regions.erase(reinterpret_cast<uintptr_t>(address));
+  recent = nullptr;
+}
+
 Region* find_region(uintptr_t address) {
   if (recent != nullptr && address >= recent->start && address < recent->end()) return recent;
   auto at = regions.upper_bound(address);

@@ -34,6 +34,7 @@ struct Region {
   Space space;
   std::string name;
   bool freed = false;
+  size_t guard = 0;  // bytes on both sides that belong to nobody
   std::unique_ptr<unsigned char, void (*)(void*)> written{nullptr, std::free};  // one byte for each byte
   std::unique_ptr<Word, void (*)(void*)> words{nullptr, std::free};             // one for each four bytes
 
@@ -43,6 +44,7 @@ struct Region {
 
 // Adds a region, or replaces those that lie where it lies. Zeroed pages cost nothing until they are touched.
 Region& add_region(const void* address, size_t bytes, Space space, const char* name, bool written);
+void remove_region(const void* address);
 Region* find_region(uintptr_t address);
 // The region that ends last before `address`, or begins first after it, whichever is nearer.
 Region* nearest_region(uintptr_t address);

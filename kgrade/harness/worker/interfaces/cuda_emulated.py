@@ -25,17 +25,17 @@ class Emulated:
     """`int entry(inputs..., outputs..., int64_t symbols..., cudaStream_t)` of one emulated object."""
 
     def __init__(self, library: str, entry: str) -> None:
-        self.library = ctypes.CDLL(library)
-        self.library.kgrade_emulator_fault.restype = ctypes.c_char_p
-        self.library.kgrade_emulator_findings.restype = ctypes.c_char_p
-        self.entry = getattr(self.library, entry)
+        self.shared = ctypes.CDLL(library)
+        self.shared.kgrade_emulator_fault.restype = ctypes.c_char_p
+        self.shared.kgrade_emulator_findings.restype = ctypes.c_char_p
+        self.entry = getattr(self.shared, entry)
         self.entry.restype = ctypes.c_int
 
     def target(
         self, capability: int, multiprocessors: int, shared_per_block: int, shared: int, threads: int, blocks: int
     ) -> None:
         """Set the limits that launches are held to: sm_90 is (90, 132, 227 KiB, 228 KiB, 2048, 32)."""
-        self.library.kgrade_emulator_target(
+        self.shared.kgrade_emulator_target(
             ctypes.c_int(capability), ctypes.c_int(multiprocessors), ctypes.c_long(shared_per_block),
             ctypes.c_long(shared), ctypes.c_int(threads), ctypes.c_int(blocks),
         )  # fmt: skip
@@ -52,8 +52,8 @@ class Emulated:
         `inputs` are (name, dtype, value), a value being a contiguous numpy array or, for a scalar, a number; `outputs`
         are (name, array), filled in place. Seed 0 runs blocks and threads in order, any other in an order of its own.
         """
-        self.library.kgrade_emulator_reset()
-        self.library.kgrade_emulator_seed(ctypes.c_ulonglong(seed))
+        self.shared.kgrade_emulator_reset()
+        self.shared.kgrade_emulator_seed(ctypes.c_ulonglong(seed))
         arguments: List[Any] = []
         for name, dtype, value in inputs:
             scalar = not isinstance(value, numpy.ndarray)
@@ -62,7 +62,7 @@ class Emulated:
         arguments += [ctypes.c_int64(symbol) for symbol in symbols]
         status = self.entry(*arguments, ctypes.c_void_p(None))
         if status != 0:
-            fault = self.library.kgrade_emulator_fault().decode(errors="replace")
+            fault = self.shared.kgrade_emulator_fault().decode(errors="replace")
             raise KernelFailed("the launcher returned CUDA error {}{}".format(status, ": " + fault if fault else ""))
 
     def launcher(self, launch: Dict[str, Any]) -> Callable[..., Dict[str, Any]]:
@@ -74,7 +74,7 @@ class Emulated:
         """
         self.target(*launch["target"])
         for kernel, threads in launch["bounds"].items():
-            self.library.kgrade_emulator_bound(kernel.encode(), ctypes.c_int(threads))
+            self.shared.kgrade_emulator_bound(kernel.encode(), ctypes.c_int(threads))
 
         def launched(**inputs: Any) -> Dict[str, Any]:
             made = {name: _unwritten(dtype, shape) for name, dtype, shape in launch["outputs"] if name not in inputs}
@@ -89,22 +89,26 @@ class Emulated:
 
         Lines that an answer has no room for are left out.
         """
-        text: bytes = self.library.kgrade_emulator_findings()
-        kept: List[str] = []
-        room = FINDINGS_CHARACTERS
-        for line in text.decode(errors="replace").splitlines():
-            room -= len(line)
-            if room < 0:
-                break
-            kept.append(line)
-        return "\n".join(kept)
+        return shortened_findings(self.shared.kgrade_emulator_findings())
 
     def _lent(self, name: str, array: Any, written: bool) -> Any:
         if not array.flags.c_contiguous:
             raise ValueError("{} is not contiguous: a pointer says nothing about strides".format(name))
         pointer = ctypes.c_void_p(array.ctypes.data)
-        self.library.kgrade_emulator_lend(pointer, ctypes.c_ulong(array.nbytes), name.encode(), ctypes.c_int(written))
+        self.shared.kgrade_emulator_lend(pointer, ctypes.c_ulong(array.nbytes), name.encode(), ctypes.c_int(written))
         return pointer
+
+
+def shortened_findings(text: bytes) -> str:
+    """Return the lines of `text` for which an answer has room."""
+    kept: List[str] = []
+    room = FINDINGS_CHARACTERS
+    for line in text.decode(errors="replace").splitlines():
+        room -= len(line)
+        if room < 0:
+            break
+        kept.append(line)
+    return "\n".join(kept)
 
 
 def _unwritten(dtype: str, shape: Sequence[int]) -> Any:

@@ -1,0 +1,188 @@
+"""What a comparison counts over all of an output: its figures, and which elements to show."""
+
+from __future__ import annotations
+
+import os
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass, field
+from typing import TypeVar
+
+import numpy as np
+
+from kgrade.harness.numerics.comparison import BLOCK, Block, Comparison, parts
+from kgrade.harness.numerics.errors import HISTOGRAM_BINS, Counts, Errors, Found, RankSelector, spread, ulp_histogram
+from kgrade.harness.numerics.formats import Array
+from kgrade.records.evidence import Figures
+
+SHOWN = 8
+STRETCH = 4 * BLOCK  # elements that one thread reads at a time
+THREADS = 4
+Read = TypeVar("Read")
+
+
+@dataclass(frozen=True)
+class Tally:
+    """What one reading of a comparison counts; `first` and `worst` are flat indices of elements to show."""
+
+    compared: int
+    outside: int
+    wrong: int
+    largest_outside: float
+    first: list[int]
+    worst: list[int]
+    figures: Figures
+
+
+def tally(comparison: Comparison, elements: int) -> Tally:
+    """Read `comparison` and return its figures over all `elements` of the output."""
+    selectors = [RankSelector() for _ in Errors._fields]
+    count = _Count()
+
+    def first_reading(stretch: slice) -> tuple[_Count, list[Found]]:
+        counted, errors = _Count(), []
+        for part in parts(stretch.start, stretch.stop, BLOCK):
+            block = comparison.block(part)
+            counted.offer(block)
+            errors.append(block.errors)
+        return counted, _counted(selectors, errors)
+
+    def reading(stretch: slice) -> list[Found]:
+        within = parts(stretch.start, stretch.stop, BLOCK)
+        return _counted(selectors, [comparison.errors(part) for part in within])
+
+    for counted, found in _in_threads(first_reading, elements):
+        count.absorb(counted)
+        _add(selectors, found)
+    while True:
+        for selector in selectors:
+            selector.advance()
+        if all(selector.settled for selector in selectors):
+            return count.told(elements, selectors)
+        for found in _in_threads(reading, elements):
+            _add(selectors, found)
+
+
+def _in_threads(read: Callable[[slice], Read], elements: int) -> Iterator[Read]:
+    """Yield what `read` returns for each stretch, in order; a few are read at a time, so that memory is bounded."""
+    stretches = list(parts(0, elements, STRETCH))
+    threads = min(THREADS, len(os.sched_getaffinity(0)), len(stretches))
+    if threads <= 1:
+        yield from map(read, stretches)
+        return
+    waiting: deque[Future[Read]] = deque()
+    with ThreadPoolExecutor(threads) as pool:
+        for stretch in stretches:
+            waiting.append(pool.submit(read, stretch))
+            if len(waiting) > threads:
+                yield waiting.popleft().result()
+        while waiting:
+            yield waiting.popleft().result()
+
+
+def _counted(selectors: Sequence[RankSelector], errors: Sequence[Errors]) -> list[Found]:
+    """Let each selector count the errors of a stretch in its measure, of which there are as many as in `Errors`."""
+    together = (np.concatenate(each) for each in zip(*errors, strict=True))
+    return [selector.counted(values) for selector, values in zip(selectors, together, strict=True)]
+
+
+def _add(selectors: Sequence[RankSelector], found: Sequence[Found]) -> None:
+    for selector, part in zip(selectors, found, strict=True):
+        selector.add(part)
+
+
+@dataclass
+class _Count:
+    """What is counted of blocks in their order."""
+
+    compared: int = 0
+    outside: int = 0
+    wrong: int = 0
+    largest_outside: float = 0.0
+    specials: Counts = field(default_factory=lambda: np.zeros(4, dtype=np.int64))
+    histogram: Counts = field(default_factory=lambda: np.zeros(HISTOGRAM_BINS, dtype=np.int64))
+    first: list[int] = field(default_factory=list)
+    steps: int | None = None
+    worst: _Worst = field(default_factory=lambda: _Worst())
+
+    def offer(self, block: Block) -> None:
+        """Count the next block."""
+        self.compared += block.at.size
+        self.wrong += block.wrong.size
+        self.specials += block.specials
+        self.histogram += ulp_histogram(block.errors.ulp)
+        self._step(block.steps)
+        outside = np.flatnonzero(~block.within)
+        self.outside += outside.size
+        if outside.size:
+            self.largest_outside = max(self.largest_outside, float(block.errors.absolute[outside].max()))
+        both = np.sort(np.concatenate([block.at[outside[:SHOWN]], block.wrong[:SHOWN]]))
+        self.first += both[: SHOWN - len(self.first)].tolist()
+        self.worst.offer(block)
+
+    def absorb(self, later: _Count) -> None:
+        """Add what was counted of the blocks that come next."""
+        self.compared += later.compared
+        self.outside += later.outside
+        self.wrong += later.wrong
+        self.largest_outside = max(self.largest_outside, later.largest_outside)
+        self.specials += later.specials
+        self.histogram += later.histogram
+        self.first += later.first[: SHOWN - len(self.first)]
+        self._step(later.steps)
+        self.worst.absorb(later.worst)
+
+    def told(self, elements: int, selectors: Sequence[RankSelector]) -> Tally:
+        """Return it all as figures over `elements`."""
+        absolute, relative, ulp = (spread(selector.values()) for selector in selectors)
+        nan_got, nan_expected, inf_got, inf_expected = (int(count) for count in self.specials)
+        figures = Figures(
+            elements=elements,
+            mismatched=self.outside,
+            nonfinite_wrong=self.wrong,
+            nan_got=nan_got,
+            nan_expected=nan_expected,
+            inf_got=inf_got,
+            inf_expected=inf_expected,
+            absolute=absolute,
+            relative=relative,
+            ulp=ulp,
+            steps=self.steps,
+            histogram=np.trim_zeros(self.histogram, "b").tolist(),
+        )
+        worst = self.worst.indices.tolist()
+        return Tally(self.compared, self.outside, self.wrong, self.largest_outside, self.first, worst, figures)
+
+    def _step(self, steps: int | None) -> None:
+        self.steps = max((each for each in (self.steps, steps) if each is not None), default=None)
+
+
+class _Worst:
+    """The elements furthest outside what is allowed, earlier ones first; wrong NaN and Inf before all others."""
+
+    def __init__(self) -> None:
+        self.indices: Counts = np.zeros(0, dtype=np.int64)
+        self.excess: Array = np.zeros(0)
+
+    def offer(self, block: Block) -> None:
+        """Offer the next block: an element that only equals the last of those that stand comes too late."""
+        bar = float(self.excess[-1]) if self.excess.size == SHOWN else 0.0
+        further = np.flatnonzero(block.excess > bar)
+        excess = block.excess[further]
+        if excess.size > SHOWN:
+            kept = excess >= np.partition(excess, -SHOWN)[-SHOWN]
+            further, excess = further[kept], excess[kept]
+        wrong = block.wrong[:SHOWN]
+        self._keep(np.concatenate([wrong, block.at[further]]), np.concatenate([np.full(wrong.size, np.inf), excess]))
+
+    def absorb(self, later: _Worst) -> None:
+        """Add those of the blocks that come next."""
+        self._keep(later.indices, later.excess)
+
+    def _keep(self, indices: Counts, excess: Array) -> None:
+        if indices.size == 0:
+            return
+        indices, excess = np.concatenate([self.indices, indices]), np.concatenate([self.excess, excess])
+        order = np.lexsort((indices, -excess))[:SHOWN]
+        self.indices, self.excess = indices[order], excess[order]
