@@ -122,13 +122,13 @@ def test_code_in_a_prompt_that_was_looked_at_plain_is_coloured_later():
     lines = markdown("- as in\n\n  ```python\n  def f(x): return x\n  ```\n")
     leave_plain()
     try:
-        plain = lines[2].spans
+        plain = lines[1].spans
     finally:
         colour()
-    coloured = lines[2].spans
+    coloured = lines[1].spans
     assert [span.text for span in plain] == ["  ", "    ", "def f(x): return x"]
     assert Span("def", "code.keyword") in coloured
-    assert "".join(span.text for span in coloured) == lines[2].text == "      def f(x): return x"
+    assert "".join(span.text for span in coloured) == lines[1].text == "      def f(x): return x"
 
 
 def test_markdown_wraps_words_and_an_enormous_prompt_stays_as_it_is():
