@@ -70,7 +70,7 @@ class Axis:
         low, high = min(values), max(values)
         if log is None:
             log = low > 0 and high / low >= 10
-        if high <= low:
+        if high <= low or (log and math.log(high) <= math.log(low)):
             low, high = (low / 2, low * 2) if log else (low - (abs(low) / 2 or 1), low + (abs(low) / 2 or 1))
         return cls(low, high, log)
 
