@@ -140,9 +140,11 @@ class Calling:
         version = tool.version if tool else self.workers.versions.get("torch", "")
         assert self.run.source.solution is not None
         found = linked(found, self.run.source.solution)
-        found = msgspec.structs.replace(found, origin=origin, version=version)
-        on_gpu = self.workers.recipe.gpu is not None
-        return with_notes(found, "" if on_gpu else NOT_INDICATIVE, A_CLAIM if tool is None else "")
+        gpu = self.workers.recipe.gpu
+        found = msgspec.structs.replace(
+            found, origin=origin, version=version, device=gpu.name if gpu is not None else found.device
+        )
+        return with_notes(found, "" if gpu is not None else NOT_INDICATIVE, A_CLAIM if tool is None else "")
 
 
 def profiled(
