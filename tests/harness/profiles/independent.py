@@ -122,3 +122,8 @@ def _asked(file: Path, question: str) -> list[Any] | None:
         return None
     finally:
         base.close()
+
+
+def plain_name(name: str) -> str:
+    """A demangled name's own word: what stands before its templates and arguments, behind blanks and colons."""
+    return re.split(r"[<(]", name.removeprefix("void "))[0].split("::")[-1].split()[-1]
