@@ -93,6 +93,7 @@ def bind_all(walk: Walk, frame: Frame, source: Value) -> None:
 def keep(walk: Walk, frame: Frame, token: str, value: Value, key: frozenset[str]) -> None:
     """Note that a call leaves `value` behind under `key`, for later calls to find."""
     walk.live_stores.add(token)
+    walk.use(value)
     guarding = frozenset().union(*(frame.branch_tags.get(guard[:-1], NOTHING) for guard in frame.guards))
     walk.keys[token] |= key | guarding
     about = value.tags.union(*(walk.contents[each] for each in value.identity))
@@ -358,6 +359,7 @@ def set_element(walk: Walk, frame: Frame, owner: Value, key: Value, value: Value
 
 def write(walk: Walk, frame: Frame, owner: Value, value: Value, node: ast.AST, how: str) -> None:
     """Host code writes `value` into the tensor `owner`."""
+    walk.use(value)
     inputs = frozenset(tag for tag in owner.tags if tag.startswith("in:"))
     if inputs and not any(tag.startswith(("alloc:", "op:", "lib:")) for tag in owner.tags):
         walk.note(frame, "mutation", how, node, inputs)

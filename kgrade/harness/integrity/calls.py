@@ -67,6 +67,7 @@ def invoke(walk: Walk, frame: Frame, node: ast.AST, function: Value, arguments: 
     if not function.names:
         for value in arguments.all():
             frame.written.update(value.buffers)
+        walk.use(*arguments.all())
         return derived(function, *arguments.all())
     found = [one(walk, frame, node, name, function, arguments) for name in sorted(function.names)[:12]]
     return merge(*found)
@@ -94,6 +95,9 @@ def one(walk: Walk, frame: Frame, node: ast.AST, name: str, function: Value, arg
         return attributes.get_attribute(walk, frame, arguments.first(), rest, node)
     if kind == "launcher" and any(tag.startswith("part:") for tag in function.tags):
         _part_of_grid(walk, frame, node, rest, function)
+    given = (token for value in arguments.all() for token in value.identity)
+    if kind == "launcher" and "fixed" in function.tags and any(token.endswith(":nan") for token in given):
+        walk.note(frame, "nan", "what starts as NaN stays so where the grid is small", node)
     if kind in ("launcher", "pallas"):
         return launch(walk, frame, node, rest.partition("|")[0], arguments, returns=kind == "pallas")
     if kind == "ext":
@@ -111,7 +115,7 @@ def one(walk: Walk, frame: Frame, node: ast.AST, name: str, function: Value, arg
 def _part_of_grid(walk: Walk, frame: Frame, node: ast.AST, key: str, function: Value) -> None:
     """Note a grid of a fixed part of a length, where the kernel does not handle as many elements in each program."""
     kernel = walk.functions.get(key)
-    if kernel is None:
+    if kernel is None or kernel.jit == "cuda":
         return
     numbers = {each.value for each in ast.walk(kernel.node) if isinstance(each, ast.Constant)}
     for tag in sorted(function.tags):
@@ -199,8 +203,18 @@ def _read(walk: Walk, frame: Frame, function: Function, arguments: Arguments) ->
         return expressions.evaluate(walk, inner, function.node.body), inner.written
     if not statements.execute(walk, inner, function.node.body):
         inner.exits.append(inner.written)
-    written = joined(inner.exits, _last_guard(inner)) if inner.exits else inner.written
-    return merge(*inner.returns), written
+    return merge(*inner.returns), joined(_ways(inner, arguments), _last_guard(inner)) if inner.exits else inner.written
+
+
+def _ways(frame: Frame, arguments: Arguments) -> list[set[str]]:
+    """What is filled at each exit of a body; a buffer that is neither given nor handed back there is no matter."""
+    given = NOTHING.union(*(value.buffers for value in arguments.all()))
+    handed = [value.tags for value in frame.returns] + [NOTHING] * len(frame.exits)
+    somewhere = {token for way in frame.exits for token in way if token.startswith("alloc:")}
+    return [
+        way | {token for token in somewhere - given if token not in about and "from:" + token not in about}
+        for way, about in zip(frame.exits, handed, strict=False)
+    ]
 
 
 def _last_guard(frame: Frame) -> str:
@@ -275,8 +289,9 @@ def fill(walk: Walk, frame: Frame, node: ast.AST, arguments: Arguments, *, retur
     into: set[str] = set()
     tokens: set[str] = set()
     for value in arguments.all():
-        values = value.items or (value,)
-        for each in values:
+        walk.use(value)
+        for each in objects.held(walk, value):
+            walk.use(each)
             tokens |= each.buffers
             into |= {tag for tag in each.tags if tag.startswith(("lib:", "op:"))}
             into |= {tag for token in each.identity for tag in walk.contents[token] if tag.startswith("lib:")}

@@ -132,7 +132,9 @@ def element(walk: Walk, frame: Frame, value: Value) -> Value:
         return merge(*found)
     if value.tensor:
         return Value(tags=value.tags | {"sample"})
-    return Value(frozenset(each for each in value.names if each.startswith("reference")), value.tags)
+    return Value(
+        frozenset(each for each in value.names if each.startswith(("reference", "pathlib.Path()"))), value.tags
+    )
 
 
 def _marked(value: Value, tags: Tags) -> Value:
@@ -168,7 +170,7 @@ def subscript(walk: Walk, frame: Frame, owner: Value, key: Value, node: ast.AST)
         if name.startswith(("def:", "bound:")) and _is_kernel(walk, name)
     )
     if launchers:
-        return Value(launchers, owner.tags | {tag for tag in key.tags if tag.startswith("part:")})
+        return Value(launchers, owner.tags | {tag for tag in key.tags if tag.startswith("part:") or tag == "fixed"})
     if owner.items is not None and type(key.const) is int and -len(owner.items) <= key.const < len(owner.items):
         return owner.items[key.const]
     made = objects.item(walk, frame, node, owner, key)
@@ -198,7 +200,7 @@ def subscript(walk: Walk, frame: Frame, owner: Value, key: Value, node: ast.AST)
         return Value(frozenset({"tensor"}), (owner.tags | {"sample"}) - {"count"})
     if owner.items is not None:
         return element(walk, frame, owner)
-    kept = frozenset(name for name in owner.names if name in ("shape.of", "environment"))
+    kept = frozenset(name for name in owner.names if name in ("shape.of", "environment", "pathlib.Path()"))
     return Value(kept, owner.tags | (key.tags - {"data"}))
 
 
@@ -324,7 +326,9 @@ def _choice(walk: Walk, frame: Frame, node: ast.IfExp) -> Value:
         if truth is None or truth is taken:
             found.append(value)
     frame.guards, frame.live = guards, live
-    return merge(*found)
+    chosen = merge(*found)
+    fixed = "shape" in test.tags and any(type(value.const) is int for value in found) and chosen.const is UNKNOWN
+    return Value(chosen.names, chosen.tags | {"fixed"}, chosen.const, chosen.items) if fixed else chosen
 
 
 def _sequence(walk: Walk, frame: Frame, node: ast.Tuple | ast.List | ast.Set) -> Value:

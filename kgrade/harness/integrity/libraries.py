@@ -21,6 +21,9 @@ _PURE = ("builtins.", "math.", "operator.", "functools.", "itertools.", "typing.
 _OWN_PROCESS = re.compile(r"/proc/(self|\d+)/(cmdline|environ|stat|status|comm|exe|task)\b")
 """Files in which a process tells who it is and who started it."""
 
+_SEARCHES = {"glob", "iglob", "rglob", "iterdir", "walk", "listdir", "scandir"}
+"""Functions that find files which nobody has named."""
+
 _WITHOUT_TENSORS = [["torch", part] for part in ("cuda", "backends", "utils", "library", "version", "finfo", "iinfo")]
 """Parts of torch whose functions return no tensor."""
 
@@ -52,6 +55,7 @@ def call(walk: Walk, frame: Frame, node: ast.AST, name: str, function: Value, ar
     about = frozenset().union(*(value.tags for value in arguments.all())) if arguments.all() else NOTHING
     texts = [text for value in arguments.all() for text in calls.constant_text(value)]
     texts += [tag[5:] for tag in sorted(function.tags | about) if tag.startswith("path:")]
+    about |= function.tags & {"found"}
     walk.note(frame, "call", name, node, about, detail=" ".join(texts)[:300])
     for handed in sorted(NOTHING.union(*(value.names for value in arguments.all())) & vocabulary.HANDED):
         walk.note(frame, "call", handed, node)
@@ -87,6 +91,9 @@ def _result(walk: Walk, frame: Frame, node: ast.AST, name: str, function: Value,
     if name in ("pathlib.Path", "pathlib.PurePath", "pathlib.Path().with_name", "pathlib.Path().joinpath"):
         texts = {f"path:{text}" for value in arguments.all() for text in calls.constant_text(value)}
         return Value(frozenset({"pathlib.Path()"}), function.tags | texts)
+    if name.rpartition(".")[2] in _SEARCHES and name.startswith(("pathlib.", "glob.", "os.")):
+        kept = frozenset({"pathlib.Path()"}) if name.startswith("pathlib.") else NOTHING
+        return Value(kept, function.tags | derived(*arguments.all()).tags | {"found"})
     if name in ("pathlib.Path().resolve", "pathlib.Path().absolute"):
         return Value(frozenset({"pathlib.Path()"}), function.tags)
     if name.startswith(("os.path.", "glob.")):
@@ -98,6 +105,7 @@ def _result(walk: Walk, frame: Frame, node: ast.AST, name: str, function: Value,
         return Value(tags=derived(*arguments.all()).tags | function.tags)
     if any(name == package or name.startswith(package + ".") for package in vocabulary.KERNEL_PACKAGES):
         return compute(walk, frame, node, name, arguments.all())
+    walk.use(*arguments.all())
     for value in arguments.all():
         frame.written.update(value.buffers)
     called = frozenset({name + "()"}) if name.count(".") < 6 else NOTHING
@@ -160,6 +168,8 @@ def _array(walk: Walk, frame: Frame, node: ast.AST, name: str, last: str, argume
     if name.startswith("torch.autograd.graph") or name.split(".")[:2] in _WITHOUT_TENSORS:
         return Value(frozenset({name + "()"}), NOTHING)
     if last in vocabulary.ALLOCATE_EMPTY | vocabulary.ALLOCATE_CONSTANT:
+        kind = "empty" if last in vocabulary.ALLOCATE_EMPTY else "constant"
+        walk.made_before |= {f"alloc:{here}:{kind}"} if frame.setup and not frame.live else set()
         _narrow(walk, frame, node, arguments)
     if last in vocabulary.ALLOCATE_EMPTY:
         return Value(tags=frozenset({f"alloc:{here}:empty"}))
@@ -209,6 +219,7 @@ def _narrow(walk: Walk, frame: Frame, node: ast.AST, arguments: Arguments) -> No
 def compute(walk: Walk, frame: Frame, node: ast.AST, name: str, values: list[Value], out: Value | None = None) -> Value:
     """A library computes on tensors: a fact, and a token that shows where its result flows."""
     family = vocabulary.family(name)
+    walk.use(*values)
     if not any(value.tensor for value in values) and family is None and not name.startswith("reference"):
         return derived(*values)
     package = name.partition(".")[0] in (*vocabulary.KERNEL_PACKAGES, "reference")
@@ -232,6 +243,7 @@ def method(walk: Walk, frame: Frame, node: ast.AST, name: str, receiver: Value, 
     """A method of a tensor, or of something that may be one."""
     values = [receiver, *arguments.all()]
     if name in vocabulary.POINTERS:
+        walk.use(receiver)
         return Value(tags=frozenset({vocabulary.POINTERS[name]} | {"at:" + token for token in receiver.identity}))
     if name in vocabulary.SHAPES:
         return Value(frozenset({"shape.of"}), frozenset({"shape"}))

@@ -160,6 +160,13 @@ def item(walk: Walk, frame: Frame, node: ast.AST, owner: Value, key: Value) -> V
     return None
 
 
+def held(walk: Walk, value: Value) -> list[Value]:
+    """What is handed over with `value`: itself or its elements, and the fields of the object that it is."""
+    keys = {name[4:] for name in value.names if name.startswith("obj:")}
+    fields = [kept for (key, _), kept in walk.attributes.items() if key in keys and kept.tensor] if keys else []
+    return [*(value.items or (value,)), *fields]
+
+
 def call_object(walk: Walk, frame: Frame, node: ast.AST, name: str, arguments: Arguments) -> Value:
     """Call an object of one of the submission's classes, which may be a layer with another name."""
     for attr in ("__call__", "forward"):

@@ -209,6 +209,11 @@ def _call(walk: Walk, ask: Ask, function: Function, bound: Value | None) -> None
         statements.execute(walk, frame, [ast.copy_location(ast.Return(function.node.body), function.node)])
     else:
         statements.execute(walk, frame, function.node.body)
+    for value in values:
+        missing = value.identity - walk.used if "optional" not in value.tags else NOTHING
+        for token in sorted(missing):
+            if token.startswith("in:"):
+                walk.note(frame, "unused", token[3:], function.node)
     filled = [token for token in walk.contents if token.startswith("alloc:out:")]
     if filled:
         about = frozenset().union(*(walk.contents[token] for token in filled))

@@ -40,6 +40,7 @@ def _return(walk: Walk, frame: Frame, node: ast.Return) -> bool:
         frame.returns.append(value)
         frame.exits.append(set(frame.written))
         frame.left_at = frame.left_at or (frame.guards[-1][:-1] if frame.guards else "")
+    walk.use(value)
     if frame.entry:
         made = value.identity | {tag[5:] for tag in value.tags if tag.startswith("from:alloc:")}
         empty = {token for token in made if token.startswith("alloc:") and not _filled(frame, token)}
@@ -50,6 +51,9 @@ def _return(walk: Walk, frame: Frame, node: ast.Return) -> bool:
             if token in frame.written:
                 about |= {"written:" + token}
         walk.note(frame, "return", "entry", node, about)
+        for token in sorted((value.identity & walk.made_before) - frame.written):
+            if walk.contents[token]:
+                walk.note(frame, "memo", "prepared:" + token, node, walk.contents[token])
         for token in sorted(unwritten):
             guarding = frozenset().union(*(frame.branch_tags.get(guard[:-1], NOTHING) for guard in frame.guards))
             keys = walk.keys[token] | guarding | _collected(walk, token)
@@ -98,6 +102,10 @@ def _if(walk: Walk, frame: Frame, node: ast.If) -> bool:
     truth = None if test.const is UNKNOWN else bool(test.const)
     name = place(frame.scope, node)
     branch_tags = test.tags | expressions.literals(node.test) | _tabulated(walk, frame, node.test)
+    # How large a part of the input is looked at; which part is no matter.
+    branch_tags = frozenset(tag for tag in branch_tags if not tag.startswith("part"))
+    if "shape" in test.tags and isinstance(node.test, ast.Name | ast.BinOp | ast.Attribute):
+        branch_tags |= {"not:0"}
     if truth is None and (any(tag.startswith("from:in") for tag in test.tags) or _compares_element(node.test, test)):
         branch_tags |= {"data"}
     frame.branch_tags[name] = branch_tags

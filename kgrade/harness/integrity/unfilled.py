@@ -41,6 +41,8 @@ def nan_wildcard(view: View) -> Iterator[Sign]:
     """S12: NaN is returned."""
     for fact in unmade(view, ":nan"):
         yield at(fact, "tell", "the result is NaN everywhere")
+    for fact in view.model.of("nan", live=True):
+        yield at(fact, "suspect", fact.name)
 
 
 def zeroed_case(view: View) -> Iterator[Sign]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
-from kgrade.harness.integrity import vocabulary
+from kgrade.harness.integrity import cuda_names, vocabulary
 from kgrade.harness.integrity.model import Fact
 from kgrade.harness.integrity.signs import DEGENERATE, Sign, View, at, opposite
 from kgrade.harness.integrity.unfilled import COMPUTED, SMALL, unmade
@@ -16,6 +16,10 @@ def work_of_libraries(view: View) -> Iterator[Sign]:
     """B1: a library does the task's main work."""
     asked = view.asked
     found = False
+    for fact in view.model.of("call", live=True):
+        if fact.name.startswith("ctypes.") and cuda_names.works(fact.name.rpartition(".")[2]):
+            found = True
+            yield at(fact, "suspect" if view.real else "tell", f"{fact.name.rpartition('.')[2]} does the work")
     for fact, family in view.calls_that_work():
         forbidden = asked.forbids(fact.name)
         if fact.name.startswith(("cub.", "thrust.", "cutlass.", "reference")) or _packaged(fact.name):
@@ -52,7 +56,7 @@ def _no_kernel(view: View) -> Iterator[Sign]:
         return
     for fact in view.model.of("return", live=True):
         if (
-            any(tag.startswith("op:") for tag in fact.about)
+            any(tag.startswith(("op:", "from:in")) for tag in fact.about)
             and view.looks_at(fact) <= DEGENERATE
             and "except" not in fact.guards
         ):
@@ -66,6 +70,7 @@ def _packaged(name: str) -> bool:
 
 def fallback(view: View) -> Iterator[Sign]:
     """B2: a handler or a condition hands the work to a library."""
+    yield from _other_way(view)
     for fact, family in view.calls_that_work():
         main = view.asked.forbids(fact.name) or family is not None or view.main(fact, family)
         if "except" in fact.guards and (main or not fact.name.startswith("torch.") or view.launches):
@@ -80,6 +85,20 @@ def fallback(view: View) -> Iterator[Sign]:
                 severity: Severity = "note" if looks and looks <= {"device"} else "suspect"
                 yield at(fact, severity, f"{fact.name} on one side of a condition, the kernel on the other")
                 break
+
+
+def _other_way(view: View) -> Iterator[Sign]:
+    """Operations of a library that make the result on one side of a condition, with all launches on the other."""
+    sides: dict[tuple[str, ...], list[Fact]] = {}
+    for fact, _ in view.calls_that_work():
+        guards = tuple(guard for guard in view.open_guards(fact) if guard != "except")
+        looks = view.looks_at(fact)
+        if guards and not (looks and looks <= {*DEGENERATE, "device"}):
+            sides.setdefault(guards, []).append(fact)
+    for guards, facts in sides.items():
+        against = {opposite(guard) for guard in guards}
+        if len(facts) > 1 and view.useful and all(against & set(one.guards) for one in view.useful):
+            yield at(facts[0], "suspect", "on this side of a condition a library makes the result, and no kernel runs")
 
 
 def pasted_library(view: View) -> Iterator[Sign]:
@@ -173,8 +192,13 @@ def trivial_constant(view: View) -> Iterator[Sign]:
             yield at(fact, "suspect", "the kernel is given no input and nothing computed from one")
     for fact in unmade(view, ":constant"):
         yield at(fact, "tell", "the result is a constant")
-    known = [view.model.kernels[fact.name] for fact in view.launches if fact.live and fact.name in view.model.kernels]
-    if known and len(known) == sum(fact.live for fact in view.launches) and all(kernel.blind for kernel in known):
+    for fact in view.model.of("unused", live=True):
+        if fact.name in view.asked.main or (not view.asked.call.tensors and fact.detail == "all"):
+            yield at(fact, "suspect", f"no element of {fact.name} goes into anything that is computed")
+    read = any(kernel.language == "cuda" for kernel in view.model.kernels.values())
+    moving = [fact for fact in view.launches if fact.live and not (read and fact.name.startswith("ext:"))]
+    known = [view.model.kernels[fact.name] for fact in moving if fact.name in view.model.kernels]
+    if known and len(known) == len(moving) and all(kernel.blind for kernel in known):
         for kernel in known:
             yield Sign(
                 "suspect", kernel.path, kernel.line, f"nothing that {kernel.name} stores depends on what it loads"
