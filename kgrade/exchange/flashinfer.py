@@ -23,7 +23,7 @@ from kgrade.exchange.fields import (
 from kgrade.exchange.options import Options
 from kgrade.records.evidence import Build, Case, CaseCheck, CaseStatus, Check, Timing
 from kgrade.records.submission import Origin, Submission, is_time
-from kgrade.records.task import DTYPES, CaseRow, Language, Task, Tolerance
+from kgrade.records.task import DTYPES, Benchmark, CaseRow, Language, Task, Tolerance
 
 SOURCE = "flashinfer"
 METHOD = "imported: the benchmark's own run, from its traces; not run here"
@@ -150,6 +150,7 @@ def _definition(
         inputs={},
         outputs={},
         cases=rows,
+        benchmark=Benchmark(cases=rows, baselines={"reference": f"{file}:run"}),
         tolerance=tolerance,
         matched_ratio=matched,
         error_cap=cap,

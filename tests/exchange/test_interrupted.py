@@ -119,6 +119,19 @@ def test_a_dry_run_is_a_table_of_what_comes_and_what_does_not_and_why(
     assert "does not come: level1/9999_Broken.py: the class Model is missing, expected a problem module" in told.err
 
 
+def test_progress_leaves_its_line_to_what_is_said_next(
+    queue: Repo, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
+    monkeypatch.setattr("kgrade.exchange.importing.EVERY", 2)
+    assert brought(queue, written(tmp_path / "in", {"one.yaml": ANNOTATION})) == 0
+    lines = capsys.readouterr().err.split("\r\x1b[K")
+    assert [each.strip() for each in lines if each.strip()] == [
+        "2 read", "committing 6 files to main", "committing 1 files to grades/imported-kernelbench-hard",
+    ]  # fmt: skip
+    assert lines[-1] == "\r"
+
+
 def import_in_a_terminal(queue: Repo, folder: Path) -> pexpect.spawn[str]:
     command = ["-m", "kgrade", "import", str(folder), "--queue", str(queue.path)]
     environment = {**os.environ, "PYTHONPATH": str(PROJECT), "TERM": "xterm"}
