@@ -80,7 +80,14 @@ def queue(make_repo: Callable[..., Repo]) -> Repo:
     return repo
 
 
-@pytest.mark.parametrize(("where", "already"), [("landing", 0), ("files", 0), ("between commits", 1)])
+@pytest.mark.parametrize(
+    ("where", "already"),
+    [
+        ("between commits", 1),
+        pytest.param("landing", 0, marks=pytest.mark.long),
+        pytest.param("files", 0, marks=pytest.mark.long),
+    ],
+)
 def test_an_import_that_is_killed_goes_on_and_brings_nothing_twice(
     queue: Repo, make_repo: Callable[..., Repo], tmp_path: Path, where: str, already: int
 ) -> None:
