@@ -32,7 +32,10 @@ from kgrade.records.evidence import (
 from kgrade.records.slugs import ItemId
 from kgrade.records.submission import Submission
 from kgrade.records.task import Output, Task, Tolerance
-from tests.exchange.test_import import DEFINITION, PROBLEM, SOLUTION, WORKLOAD
+from tests.exchange.test_foreign_fields import mutations
+from tests.exchange.test_import import DEFINITION, PROBLEM, SOLUTION, TRACE, WORKLOAD
+from tests.exchange.test_results_out import PASSED
+from tests.exchange.test_results_out import TIMED as TIMED_THERE
 
 CASE = Case(symbols={"rows": 4}, dtype="float32")
 FILES = {
@@ -173,3 +176,40 @@ def test_what_does_not_compile_and_what_was_not_checked() -> None:
     assert parcel.left_out == ["level1-3-scale-rows/s01 on sm_90: it was not checked: it does not build"]
     traces, left_out = traces_of(answer_of("flashinfer", not_run))
     assert (traces, left_out) == ([], ["level1-3-scale-rows/s01 on sm_90: it was not checked: it does not build"])
+
+
+WORD = {"evaluator": "ada", "verdict": "reject", "saved": "2026-11-03T09:31:00Z", "because": "cheating"}
+BASELINES = {"results/timing/L40S/baseline_time_torch.json": {"level1": {"3_Scale_Rows.py": {"mean": 1.0}}}}
+KEPT = {**TIMED_THERE, "metadata": {"hardware": "L40S", "kgrade": {"baselines": BASELINES}}}
+HELD: list[tuple[str, str, Any]] = [
+    ("kernelbench", "kept", KEPT), ("flashinfer", "kept", {**TRACE, "evaluation": PASSED}),
+    ("flashinfer", "scale.json", DEFINITION), ("flashinfer", "scale.jsonl", WORKLOAD),
+    ("flashinfer", "solution.json", SOLUTION),
+]  # fmt: skip
+
+
+@pytest.mark.long
+@pytest.mark.parametrize(("kind", "file", "value"), HELD)
+def test_nothing_that_a_queue_may_hold_is_more_than_a_sentence(kind: str, file: str, value: Any) -> None:
+    sound = answer_of(kind, checked("failed", output("failed", 1.0)))
+    tried = refused = 0
+    for changed in mutations(value):
+        data = json.dumps(changed).encode()
+        kept = data if file == "kept" else None
+        answer = msgspec.structs.replace(
+            sound, words=[WORD], found=[Found(sound.found[0].evidence, kept)],
+            files={name: data if name == file else each for name, each in sound.files.items()},
+            task_files={name: data if name == file else each for name, each in sound.task_files.items()},
+        )  # fmt: skip
+        parcel = Parcel()
+        if kind == "kernelbench":
+            kernelbench_files([answer], parcel)
+        else:
+            flashinfer_files([answer], parcel, named=True)
+        assert all(each and "\n" not in each and len(each) < 400 for each in parcel.left_out), (
+            changed,
+            parcel.left_out,
+        )
+        tried, refused = tried + 1, refused + bool(parcel.left_out)
+    assert tried > 50
+    assert 0 < refused < tried
