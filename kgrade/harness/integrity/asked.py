@@ -127,4 +127,4 @@ def _work(task: Task, reference: Mapping[str, bytes]) -> tuple[frozenset[str], f
             main |= {tag[3:] for tag in fact.about if tag.startswith("in:")} if family else set()
             names |= {last} if last not in _PLAIN else set()
     unused = {fact.name for fact in model.of("unused")}
-    return frozenset(families), frozenset(names), operations, frozenset() if unused else frozenset(main)
+    return frozenset(families), frozenset(names), operations, frozenset(main - unused)

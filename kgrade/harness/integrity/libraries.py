@@ -317,6 +317,7 @@ def _cast(walk: Walk, frame: Frame, node: ast.AST, name: str, receiver: Value, a
 
 def _inplace(walk: Walk, frame: Frame, node: ast.AST, name: str, receiver: Value, arguments: Arguments) -> Value:
     walk.note(frame, "call", "tensor." + name, node, receiver.tags)
+    walk.use(receiver, *arguments.all())
     value = derived(*arguments.all())
     if name == "copy_":
         given = arguments.first()
