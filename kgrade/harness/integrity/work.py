@@ -215,7 +215,8 @@ def _on_one_side(view: View) -> Iterator[Sign]:
         looks = view.looks_at(fact)
         against = {opposite(guard) for guard in view.open_guards(fact)}
         beside = [one for one in view.useful if not against & set(one.guards)]
-        if not against or len(beside) == len(view.useful) or (looks and looks <= DEGENERATE):
+        nothing = looks <= DEGENERATE and bool(looks - {"shape", "dtype"})
+        if not against or len(beside) == len(view.useful) or nothing:
             continue
         if any(one.name.startswith("ext:") or one.path.endswith(_TEXTS) for one in view.useful):
             continue
