@@ -70,10 +70,10 @@ def source(statements: Mapping[str, tuple[str, str]]) -> str:
     )
 
 
-def results(load: Any, statements: Mapping[str, tuple[str, str]]) -> dict[str, Any]:
-    """Run `source` and return what each statement gave, by its name."""
+def results(load: Any, statements: Mapping[str, tuple[str, str]], **others: Any) -> dict[str, Any]:
+    """Run `source` and return what each statement gave, by its name; `others` stand for operands of theirs."""
     y = np.zeros((len(statements), 32), np.uint64)
-    arrays = (np.ascontiguousarray(globals()[letter]) for letter in VALUES)
+    arrays = (np.ascontiguousarray(others.get(letter, globals()[letter])) for letter in VALUES)
     assert load(source(statements)).call("run", *arrays, y, None) == 0
     return {
         name: row.view(np.uint8).reshape(32, 8)[:, : np.dtype(NUMPY[kind]).itemsize].copy().view(NUMPY[kind])[:, 0]
