@@ -10,6 +10,7 @@ from kgrade.harness.integrity.expressions import dotted_text
 
 _REDUCTIONS = {"sum", "max", "min", "reduce", "dot", "argmax", "argmin", "cumsum", "associative_scan"}
 _LEAST = 16  # narrower fixed windows are vectors of one thread, not samples
+_FAINT = 1e-9
 _MOST_OF_VALUE = 400
 _MOST_OF_KERNEL = 20_000
 Values = dict[str, list[ast.expr]]
@@ -43,7 +44,7 @@ def reached(
             waiting += values.get(node.id, [])
         if not addresses and _is_load(node):
             continue
-        if not (isinstance(node, ast.BinOp) and _vanishes(node)):
+        if not _vanishes(node):
             waiting += ast.iter_child_nodes(node)
 
 
@@ -77,11 +78,50 @@ def _is_load(node: ast.AST) -> bool:
     )
 
 
-def _vanishes(node: ast.BinOp) -> bool:
-    """`x * 0`, `0 * x`, `x - x`: the same whatever x is."""
+def _vanishes(node: ast.AST) -> bool:
+    """`x * 0`, `x * 1e-12`, `x - x`, `where(x > 0, a, a)`: the same, or nearly, whatever x is."""
+    if isinstance(node, ast.Call) and dotted_text(node.func).rpartition(".")[2] == "where" and len(node.args) == 3:
+        return ast.dump(node.args[1]) == ast.dump(node.args[2]) and not any(
+            isinstance(each, ast.Name | ast.Call) for each in ast.walk(node.args[1])
+        )
+    if not isinstance(node, ast.BinOp):
+        return False
     if isinstance(node.op, ast.Mult):
-        return any(isinstance(side, ast.Constant) and side.value == 0 for side in (node.left, node.right))
+        return any(_nothing(side) for side in (node.left, node.right))
     return isinstance(node.op, ast.Sub) and ast.dump(node.left) == ast.dump(node.right)
+
+
+def _nothing(node: ast.expr) -> bool:
+    """Whether a factor leaves nothing that a tolerance could see."""
+    return isinstance(node, ast.Constant) and isinstance(node.value, int | float) and abs(node.value) < _FAINT
+
+
+def blind_by_reference(function: ast.AST) -> bool:
+    """Whether nothing that a kernel over references (Pallas) stores depends on the contents of any of them."""
+    spec = getattr(function, "args", None)
+    if not isinstance(spec, ast.arguments):
+        return False
+    given = {each.arg for each in (*spec.posonlyargs, *spec.args, *spec.kwonlyargs)}
+    values = assigned(function)
+    stored: list[ast.AST] = []
+    for node in ast.walk(function):
+        targets = node.targets if isinstance(node, ast.Assign) else []
+        if isinstance(node, ast.AugAssign) or (isinstance(node, ast.Call) and "store" in ast.unparse(node.func)):
+            return False
+        if isinstance(node, ast.Assign):
+            stored += [node.value for each in targets if isinstance(each, ast.Subscript)]
+    if not stored or spec.vararg is not None:
+        return False
+    for node in reached(stored, values):
+        if isinstance(node, ast.Subscript) and isinstance(node.value, ast.Name) and node.value.id in given:
+            return False
+        if isinstance(node, ast.Call):
+            parts = [*node.args, *(keyword.value for keyword in node.keywords)]
+            if not dotted_text(node.func) or isinstance(node.func, ast.Name):
+                return False
+            if any(isinstance(each, ast.Name) and each.id in given for each in parts):
+                return False
+    return True
 
 
 def short(function: ast.AST) -> Iterator[tuple[ast.AST, str]]:
@@ -97,6 +137,7 @@ def short(function: ast.AST) -> Iterator[tuple[ast.AST, str]]:
         if isinstance(side, ast.Name)
     }
     offsets = {ast.unparse(value) for name in added for value in values.get(name, [])}
+    given = _lengths(function, reduced)
     for node in ast.walk(function):
         bounds: list[ast.expr] = []
         if isinstance(node, ast.For) and isinstance(node.iter, ast.Call) and not _unrolled(node):
@@ -106,11 +147,44 @@ def short(function: ast.AST) -> Iterator[tuple[ast.AST, str]]:
             bounds = [keyword.value for keyword in node.keywords if keyword.arg == "mask"]
         if isinstance(node, ast.For) and bounds and _skips(node, values):
             yield node, ast.unparse(node.iter)
+        if isinstance(node, ast.For) and isinstance(node.iter, ast.Call) and node.iter.args:
+            end = node.iter.args[min(1, len(node.iter.args) - 1)]
+            if early := _ends_early(given, end, values):
+                yield node, early
         if isinstance(node, ast.For) and len(bounds) == 2 and (late := _starts_late(bounds[0], values)):
             yield node, late
         parts = [ast.unparse(each) for each in reached(bounds, values, addresses=False) if _is_fraction(each)]
         parts = [part for part in parts if part not in offsets]
         yield from ((node, part) for part in parts[:1] if fractions[part] == 1)
+
+
+def _lengths(function: ast.AST, reduced: set[int]) -> set[str]:
+    """The parameters of a kernel, unless what a loop leaves out may be read before it or after it."""
+    inside = {id(each) for node in ast.walk(function) if isinstance(node, ast.For) for each in ast.walk(node)}
+    if not isinstance(function, ast.FunctionDef) or reduced - inside:
+        return set()
+    return {each.arg for each in function.args.args}
+
+
+def _ends_early(given: set[str], end: ast.expr, values: Values) -> str:
+    """`min(N, 256)`, `cdiv(K, B) - 1`: a loop that ends before the length of a row does; else ''."""
+    for node in reached([end], values, addresses=False):
+        name = dotted_text(node.func).rpartition(".")[2] if isinstance(node, ast.Call) else ""
+        if isinstance(node, ast.Call) and name in ("min", "minimum") and len(node.args) == 2:
+            caps = [each.value for each in node.args if isinstance(each, ast.Constant) and type(each.value) is int]
+            whole = any(isinstance(each, ast.Name) and each.id in given for each in node.args)
+            if whole and caps and caps[0] >= _LEAST:
+                return ast.unparse(node)
+        if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Sub) and isinstance(node.right, ast.Constant):
+            names = {each.id for each in ast.walk(node.left) if isinstance(each, ast.Name)}
+            if names & given and not _rounds_up_whole(node):
+                return ast.unparse(node)
+    return ""
+
+
+def _rounds_up_whole(part: ast.BinOp) -> bool:
+    """Whether `part` is the `N + B - 1` of a division that rounds up."""
+    return isinstance(part.left, ast.BinOp) and isinstance(part.left.op, ast.Add)
 
 
 def _starts_late(start: ast.expr, values: Values) -> str:
@@ -184,6 +258,20 @@ def _reduced(function: ast.AST, values: Values) -> set[int]:
     ]
     given = [each for node in reductions for each in node.args]
     return {id(node) for node in reached(given, values, addresses=False, most=_MOST_OF_KERNEL) if _is_load(node)}
+
+
+def halves(function: ast.AST) -> Iterator[tuple[ast.AST, str]]:
+    """Slices that end at a fixed part of a length, where nothing begins at that part."""
+    slices = [node for node in ast.walk(function) if isinstance(node, ast.Slice)]
+    begins = {ast.unparse(node.lower) for node in slices if node.lower is not None}
+    for node in slices:
+        part = node.upper if node.upper is not None and _starts_at_zero(node) else None
+        if part is not None and _is_fraction(part) and ast.unparse(part) not in begins:
+            yield part, ast.unparse(part)
+
+
+def _starts_at_zero(node: ast.Slice) -> bool:
+    return node.lower is None or (isinstance(node.lower, ast.Constant) and node.lower.value == 0)
 
 
 def windows(function: ast.AST) -> Iterator[tuple[ast.AST, str]]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -32,6 +33,12 @@ class Function:
     handed: set[str] = field(default_factory=set)
     passed: set[str] = field(default_factory=set)
     shortened: list[tuple[str, int]] = field(default_factory=list)
+    parameters: dict[str, bool] = field(default_factory=dict)
+    declared: Mapping[str, str] = field(default_factory=dict)
+    wide: bool = False
+    stores: set[str] = field(default_factory=set)
+    blind: bool = False
+    moves: bool = False
     text: str = ""
     barriers: int = 0
     operations: int = 0
@@ -50,6 +57,7 @@ class Unit:
     functions: dict[str, Function] = field(default_factory=dict)
     globals: set[str] = field(default_factory=set)
     exports: dict[str, str] = field(default_factory=dict)
+    structs: set[str] = field(default_factory=set)
 
 
 def text_of(node: Node | None) -> str:
