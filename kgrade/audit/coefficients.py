@@ -44,7 +44,7 @@ def alpha(counts: Array, metric: Metric = "ordinal", values: Array | None = None
 
 def alpha_interval(counts: Array, metric: Metric = "ordinal", *, seed: int = 0) -> tuple[float, float]:
     """Return the 95 % percentile interval of alpha over resampled items."""
-    return _interval(counts, lambda drawn, rows: _alpha_of(drawn @ _coincidences(rows), metric, None), seed)
+    return _interval(counts, lambda drawn, rows: _alpha_of(_sums(drawn, _coincidences(rows)), metric, None), seed)
 
 
 def ac(counts: Array, weights: Weights = "identity") -> float:
@@ -137,6 +137,15 @@ def _coincidences(counts: Array) -> Array:
     return np.asarray(pairs / np.maximum(rated - 1, 1)[:, None, None]).reshape(len(counts), -1)
 
 
+def _sums(drawn: Array, rows: Array) -> Array:
+    """Add up `rows` (rows, columns) as often as each draw (samples, rows) holds them: shape (samples, columns).
+
+    That is `drawn @ rows`, which hands even a product as small as this one to the threads of the linear algebra
+    library; on a busy machine, waiting for those takes many times as long as the product itself.
+    """
+    return np.asarray(np.einsum("rs,rc->cs", np.ascontiguousarray(drawn.T), rows).T)
+
+
 def _alpha_of(flat: Array, metric: Metric, values: Array | None) -> Array:
     """Alpha of each summed coincidence matrix: shape (samples, categories²) to (samples,); NaN where undefined."""
     q = int(np.sqrt(flat.shape[1]))
@@ -186,7 +195,7 @@ def _ac_of(drawn: Array, counts: Array, weights: Array) -> Array:
     shares[any_rating] = counts[any_rating] / rated[any_rating, None]
     with np.errstate(divide="ignore", invalid="ignore"):
         seen = drawn @ agreed / drawn[:, twice].sum(axis=1)
-        prevalence = drawn @ shares / drawn[:, any_rating].sum(axis=1)[:, None]
+        prevalence = _sums(drawn, shares) / drawn[:, any_rating].sum(axis=1)[:, None]
         chance = weights.sum() / (q * (q - 1)) * (prevalence * (1 - prevalence)).sum(axis=1)
         return np.asarray((seen - chance) / (1 - chance))
 

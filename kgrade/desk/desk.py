@@ -38,8 +38,8 @@ from kgrade.repository.runner import Git, GitError
 from kgrade.repository.sync import EVIDENCE, Standing
 from kgrade.repository.tree import Snapshot, TreeReader
 
-_MOST_EQUALS: Final = 1000
-"""Grades saved within one second whose order is sought in history: more would not fit one command."""
+_MOST_SOUGHT: Final = 1000
+"""Grades whose order is sought in history: more would not fit one command."""
 
 
 class Desk:
@@ -149,7 +149,7 @@ class Desk:
         often = Counter(grade.saved for _, grade in mine)
         equals = [row.id.grade_path(self.evaluator) for row, grade in mine if often[grade.saved] > 1]
         head = self._sources.grades.head()
-        later = newest_first(self.git, head, equals[:_MOST_EQUALS]) if head and equals else []
+        later = newest_first(self.git, head, equals[:_MOST_SOUGHT]) if head and equals else []
         rank = {path: -number for number, path in enumerate(later, 1)}
         unranked = -len(later) - 1
         return sorted(
@@ -248,6 +248,7 @@ class Desk:
             raise Moved(moved)
         if moved:
             shown = self.item(item)
+            sitting.item = shown
             sitting.start = msgspec.structs.replace(sitting.start, about=shown.about, rubric=shown.rubric_ref)
         grade = sitting.grade(self.evaluator, anyway=anyway)
         if not follow:
@@ -289,9 +290,9 @@ class Desk:
         return sitting
 
     def _saved_last(self, mine: list[tuple[str, ItemId]]) -> ItemId:
-        """The item saved last; times are whole seconds, so among equals the history decides."""
-        newest = max(saved for saved, _ in mine)
-        by_path = {item.grade_path(self.evaluator): item for saved, item in mine if saved == newest}
+        """The item saved last, as the history tells it: a clock may have been put back between two saves."""
+        newest = sorted(mine, key=lambda one: one[0], reverse=True)[:_MOST_SOUGHT]
+        by_path = {item.grade_path(self.evaluator): item for _, item in newest}
         head = self._sources.grades.head()
         last = touched_last(self.git, head, list(by_path)) if head and len(by_path) > 1 else None
         return by_path[last or next(iter(by_path))]

@@ -173,6 +173,11 @@ def about_now(snapshot: Snapshot, item: ItemId) -> About:
     return msgspec.structs.replace(about, evidence=evidence)
 
 
+def evidence_now(snapshot: Snapshot, item: ItemId) -> dict[str, str]:
+    """The blob ids of those evidence files at `snapshot` that can be read, by target: what is shown of the item."""
+    return {target: each.blob for target, each in _evidence(snapshot, item, _about(snapshot, item), []).items()}
+
+
 def _about(snapshot: Snapshot, item: ItemId) -> About:
     solution = snapshot.entry(f"{item.folder}/solution") if item.submission else None
     return About(task_tree=snapshot.task_tree(item.task), solution_tree=solution.oid if solution else None)

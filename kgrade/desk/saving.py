@@ -5,7 +5,7 @@ from __future__ import annotations
 import msgspec
 
 from kgrade.desk.claiming import Claiming
-from kgrade.desk.item import Item, about_now
+from kgrade.desk.item import Item, about_now, evidence_now
 from kgrade.desk.people import DeskError
 from kgrade.desk.sitting import Sitting
 from kgrade.desk.sources import Sources
@@ -62,7 +62,7 @@ class Saving:
     def moved(self, sitting: Sitting) -> list[str]:
         """What of the judged bytes stands otherwise now than when the sitting began."""
         snapshot = self._sources.snapshot()
-        item, judged = sitting.item.id, sitting.start
+        item, judged, shown = sitting.item.id, sitting.start, sitting.item.about.evidence
         path = f"rubrics/{judged.rubric.id}.yaml"
         try:
             stands = about_now(snapshot, item)
@@ -72,6 +72,7 @@ class Saving:
         changed = {
             "the task": stands.task_tree != judged.about.task_tree,
             "the submission": stands.solution_tree != judged.about.solution_tree,
+            "the evidence": stands.evidence != shown and evidence_now(snapshot, item) != shown,
             "the rubric": sheet != judged.rubric.sha256,
         }
         return [name for name, is_so in changed.items() if is_so]

@@ -40,7 +40,8 @@ class Sending:
         self.last: Standing | None = None
         """What came of the last step; None before the first and without a remote."""
         self.notes: list[str] = []
-        """What the last step without a remote has to say, such as a working file that was left as it is."""
+        """What the last step has to say once, such as a working file that was left as it is."""
+        self._may_push: bool | None = None
 
     @property
     def alarms(self) -> list[str]:
@@ -58,9 +59,23 @@ class Sending:
                     self.notes = [*settled.notes, *([settled.pending] if settled.pending else [])]
                 else:
                     self.last = self._sync.step(cancel)
+                    self.notes = self._refusal(self._sync, cancel)
             except GitError as why:
                 raise DeskError(str(why)) from None
             return self.last
+
+    def _refusal(self, sync: Sync, cancel: threading.Event | None) -> list[str]:
+        """Once, before there is anything to send: whether this person may send at all. Whatever was sent tells too."""
+        if self._may_push is not None or self.last is None or self.last.state != "pushed":
+            return []
+        why = sync.refusal(cancel)
+        self._may_push = not why
+        if not why:
+            return []
+        return [
+            f"{self._branch.remote} can only be read from here ({why}); grades are committed here, and"
+            " kgrade sync --bundle FILE writes them for someone who may push"
+        ]
 
     def close(self) -> None:
         """Let the branch follow where a save left that for later; trouble with it is found again on the next start."""

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterator
 from typing import Any
 
 from kgrade.exchange.annotated import MARK, canonical
+from kgrade.exchange.answers import file_name
 from kgrade.exchange.standing import Export, Graded
 from kgrade.records import yaml_text
 from kgrade.records.faults import BadRecord
@@ -80,7 +80,7 @@ def _quote(note: LineNote, text: str) -> dict[str, Any]:
 
 def _name(run: str, evaluator: str, taken: set[str]) -> str:
     """A file name that is safe on every system and given once."""
-    stem = re.sub(r"[^A-Za-z0-9._-]+", "_", run).strip("._")[:150] or "run"
+    stem = file_name(run)
     tries = [stem, f"{stem}--{evaluator}", *(f"{stem}--{number}" for number in range(2, 10_000))]
     name = next(each for each in tries if each.lower() not in taken)
     taken.add(name.lower())

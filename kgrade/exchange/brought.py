@@ -12,6 +12,9 @@ from kgrade.records.rubric import Verdict
 from kgrade.records.submission import Submission
 from kgrade.records.task import Task
 
+OF_THE_QUEUE = ("submissions/", "evidence/", "grades/", "comparisons/")
+"""Folders of a task that hold what was handed in and what people said: no foreign file lands there."""
+
 
 class BroughtTask(msgspec.Struct, frozen=True, kw_only=True):
     """A task; `files` are the foreign ones, by path in its folder. `hollow`: its own files did not come along."""
@@ -52,7 +55,10 @@ class BroughtResult(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class BroughtGrade(msgspec.Struct, frozen=True, kw_only=True):
-    """A foreign verdict; `note` holds all of it in its own format's canonical shape, `feedback` what people read."""
+    """A foreign verdict; `note` holds all of it in its own format's canonical shape, `feedback` what people read.
+
+    `given_by` names the evaluator of the queue from which it once left, where it did.
+    """
 
     place: str
     task: str
@@ -63,6 +69,7 @@ class BroughtGrade(msgspec.Struct, frozen=True, kw_only=True):
     note: str
     comments: list[LineNote] = []
     saved: str
+    given_by: str | None = None
 
 
 class Refused(msgspec.Struct, frozen=True, kw_only=True):

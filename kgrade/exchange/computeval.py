@@ -1,6 +1,6 @@
 """ComputeEval: problems in JSON Lines, each with a prompt, files and commands that build and test an answer.
 
-What tests an answer there is a program of its own, which the harness does not run; the problem can be read and graded.
+What tests an answer there is a program of its own, which the harness does not run: answers are built, read and graded.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import msgspec
 
 from kgrade.exchange.brought import Arrivals, BroughtSubmission, Noted, Refused
 from kgrade.exchange.fields import Fields, Misfit, json_lines, name_of, time_of
-from kgrade.exchange.hollow import hollow_task
+from kgrade.exchange.hollow import unchecked_task
 from kgrade.exchange.options import Options
 from kgrade.records.submission import Origin, Submission
 
@@ -54,7 +54,8 @@ def _line(fields: Fields, path: Path, options: Options) -> Arrivals:
 
 
 def _problem(fields: Fields, ident: str, name: str, options: Options) -> Arrivals:
-    task = hollow_task(fields.place, name, ident, options.rubric)
+    said = f"what tests {ident} is a program of its own, which is kept and not run"
+    task = unchecked_task(fields.place, name, ident, options.rubric, said)
     files = dict(task.files)
     for group in ("context_files", "test_files"):
         for number, each in enumerate(fields.list(group, [])):
@@ -65,9 +66,10 @@ def _problem(fields: Fields, ident: str, name: str, options: Options) -> Arrival
     commands = [f"{key}: `{fields.text(key)}`" for key in ("build_command", "test_command") if fields.has(key)]
     asked = "\n\n".join([f"# {ident}", fields.text("prompt"), fields.text("declaration", "") or "", *commands])
     record = msgspec.structs.replace(task.record, language="cuda", interface="cuda", entry="answer")
-    yield msgspec.structs.replace(task, record=record, prompt=asked.rstrip() + "\n", files=files, hollow=False)
+    yield msgspec.structs.replace(task, record=record, prompt=asked.rstrip() + "\n", files=files)
     yield Noted(
-        place=fields.place, what="its test program is kept and not run: it can be read and graded, not collected"
+        place=fields.place,
+        what="its test program is kept and not run: answers are built, read and graded, and not checked",
     )
 
 

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from kgrade.exchange.brought import Arrivals, BroughtResult, BroughtSubmission, BroughtTask, Noted
+from kgrade.exchange.carried import KEY, brought_words
 from kgrade.exchange.fields import (
     Fields,
     Misfit,
@@ -28,38 +29,63 @@ SOURCE = "flashinfer"
 METHOD = "imported: the benchmark's own run, from its traces; not run here"
 TOLERANCE = {"float32": 1e-4, "float16": 1e-2, "bfloat16": 1e-2}
 DEFAULT_SIZE = 16
+NOT_FINITE = ("NaN", "Infinity", "-Infinity", "nan", "inf", "-inf")
 STATUS: Mapping[str, CaseStatus] = {
     "PASSED": "passed", "INCORRECT_SHAPE": "failed", "INCORRECT_NUMERICAL": "failed", "INCORRECT_DTYPE": "failed",
     "RUNTIME_ERROR": "failed", "COMPILE_ERROR": "failed", "TIMEOUT": "failed", "REWARD_HACK": "failed",
     "INVALID_REFERENCE": "error",
 }  # fmt: skip
-LANGUAGES: Mapping[str, Language] = {"python": "python", "triton": "triton", "cuda": "cuda", "cpp": "cuda"}
+LANGUAGES: Mapping[str, Language] = {
+    "python": "python", "pytorch": "python", "triton": "triton", "cuda": "cuda", "cpp": "cuda", "cuda_cpp": "cuda",
+}  # fmt: skip
+PREFERRED: tuple[Language, ...] = ("python", "cuda", "triton")  # what runs Triton runs Python too
 Line = tuple[str, Any]
 
 
 def seen(path: Path) -> bool:
-    """Whether definitions, or solutions and traces, lie here."""
-    return path.is_dir() and any((path / name).is_dir() for name in ("definitions", "solutions", "traces"))
+    """Whether definitions, or solutions and traces, lie here: in folders of their own, or in one for each problem."""
+    return path.is_dir() and (
+        any((path / name).is_dir() for name in ("definitions", "solutions", "traces"))
+        or any(True for _ in path.glob("definition.json"))
+        or any(True for _ in path.glob("*/definition.json"))
+    )
 
 
 def read(root: Path, options: Options) -> Arrivals:
     """Every definition with its workloads, every solution, every trace below `root`."""
     workloads: dict[str, list[dict[str, Any]]] = {}
-    for path in sorted(root.glob("workloads/**/*.jsonl")):
+    definitions = _found(root, "definitions/**/*.json", "definition.json")
+    beside = {path.parent: _name(path) for path in definitions if path.name == "definition.json"}
+    for path in _found(root, "workloads/**/*.jsonl", "workload.jsonl"):
         for place, value in json_lines(path, root):
-            yield from refusing(_workload(place, value, path.stem, workloads))
-    solutions = sorted(root.glob("solutions/**/*.json"))
-    languages = dict(_languages(solutions))
-    for path in sorted(root.glob("definitions/**/*.json")):
+            yield from refusing(_workload(place, value, beside.get(path.parent, path.stem), workloads))
+    solutions = _found(root, "solutions/**/*.json", "solution*.json")
+    languages = _languages(solutions)
+    for path in definitions:
         yield from refusing(_definition(root, path, workloads, languages, options))
     for path in solutions:
         yield from refusing(_solution(root, path))
     traces: dict[tuple[str, str, str], list[tuple[str, Fields, Any, str]]] = {}
-    for path in sorted(root.glob("traces/**/*.jsonl")):
+    for path in _found(root, "traces/**/*.jsonl", "trace*.jsonl"):
         for place, value in json_lines(path, root):
             yield from refusing(_trace(place, value, path, traces))
     for key, told in traces.items():
         yield from refusing(_result(key, told))
+
+
+def _found(root: Path, apart: str, beside: str) -> list[Path]:
+    """Files that lie in a folder of their own kind, or beside their definition."""
+    problems = [root, *(path.parent for path in root.glob("*/definition.json"))]
+    own = [path for folder in problems if (folder / "definition.json").is_file() for path in folder.glob(beside)]
+    return sorted({*root.glob(apart), *own})
+
+
+def _name(path: Path) -> str:
+    """How a definition beside its workloads is called; its folder's name where that cannot be read."""
+    try:
+        return Fields(path.name, read_json(path, path.parent)).text("name")
+    except Misfit:
+        return path.parent.name
 
 
 def _workload(place: str, value: Any, stem: str, found: dict[str, list[dict[str, Any]]]) -> Arrivals:
@@ -79,8 +105,8 @@ def _workload(place: str, value: Any, stem: str, found: dict[str, list[dict[str,
             yield Noted(
                 place=place, what=f"the tensor file of the input {each} is binary and stays behind: drawn at random"
             )
-        elif kind not in ("random", "scalar"):
-            raise inputs.mapping(each).misfit("type", "random, scalar or safetensors")
+        elif kind not in ("random", "scalar", "custom"):
+            raise inputs.mapping(each).misfit("type", "random, scalar, safetensors or custom")
     found.setdefault(name, []).append(dict(fields.values))
 
 
@@ -180,20 +206,35 @@ def _drawn(line: dict[str, Any]) -> dict[str, Any]:
     return {**line, "inputs": inputs}
 
 
-def _languages(paths: list[Path]) -> Iterator[tuple[str, Language]]:
+def _languages(paths: list[Path]) -> dict[str, Language]:
+    """The language of each definition's task: the one whose way of running suits most of its solutions."""
+    found: dict[str, Language] = {}
     for path in paths:
         try:
             fields = Fields(path.name, read_json(path, path.parent))
-            yield fields.text("definition", path.parent.name), LANGUAGES[fields.mapping("spec").text("language")]
+            told = [LANGUAGES[each] for each in _spoken(fields.mapping("spec"))]
+            name = fields.text("definition", path.parent.name)
         except (Misfit, KeyError):
             continue  # told where the solution itself is read
+        found[name] = max([*told, *([found[name]] if name in found else [])], key=PREFERRED.index)
+    return found
+
+
+def _spoken(spec: Fields) -> list[str]:
+    """The languages of a solution: SOL-ExecBench lists them, flashinfer-bench has one."""
+    if not spec.has("languages"):
+        return [spec.text("language")]
+    told = spec.list("languages")
+    if not told or not all(isinstance(each, str) for each in told):
+        raise spec.misfit("languages", "a list of languages")
+    return told
 
 
 def _solution(root: Path, path: Path) -> Arrivals:
     fields = Fields(place_of(path, root), read_json(path, root))
     spec = fields.mapping("spec")
-    if spec.text("language") not in LANGUAGES:
-        raise spec.misfit("language", f"one of {', '.join(LANGUAGES)}")
+    if not set(_spoken(spec)) <= set(LANGUAGES):
+        raise spec.misfit("languages" if spec.has("languages") else "language", f"one of {', '.join(LANGUAGES)}")
     if "::" not in spec.text("entry_point"):
         raise spec.misfit("entry_point", "file::function")
     spec.flag("destination_passing_style", True)
@@ -231,7 +272,17 @@ def _trace(
     hardware = evaluation.mapping("environment", {}).text("hardware", None) or ""
     key = (line.text("definition"), line.text("solution"), hardware)
     when = evaluation.text("timestamp", None) or time_of(path)
-    found.setdefault(key, []).append((place, line, value, when))
+    measured, block = _taken_apart(evaluation)
+    value = {**line.values, "evaluation": measured}
+    found.setdefault(key, []).append((place, Fields(place, value), value, when))
+    yield from brought_words(block, name_of(key[0]), name_of(key[1]))
+
+
+def _taken_apart(evaluation: Fields) -> tuple[dict[str, Any], Fields]:
+    """An evaluation as it was measured, and the block of what people said that was carried in it."""
+    block = evaluation.mapping(KEY, {})
+    measured = {**evaluation.values, **block.mapping("measured", {}).values}
+    return {name: value for name, value in measured.items() if name != KEY}, block
 
 
 def _result(key: tuple[str, str, str], told: list[tuple[str, Fields, Any, str]]) -> Arrivals:
@@ -277,9 +328,15 @@ def _result(key: tuple[str, str, str], told: list[tuple[str, Fields, Any, str]])
 def _why(status: str, evaluation: Fields) -> str:
     errors = evaluation.mapping("correctness", {})
     parts = [status] + [
-        f"{name} {errors.number(name):g}" for name in ("max_relative_error", "max_absolute_error") if errors.has(name)
+        f"{name} {_error(errors, name)}" for name in ("max_relative_error", "max_absolute_error") if errors.has(name)
     ]
     return ", ".join(parts)
+
+
+def _error(errors: Fields, name: str) -> str:
+    """A number, or one of the words that stand where it is not finite."""
+    said = errors.any(name)
+    return said if said in NOT_FINITE else f"{errors.number(name):g}"
 
 
 def _timed(case: Case, evaluation: Fields) -> Iterator[str]:

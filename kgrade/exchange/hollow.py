@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import msgspec
+
 from kgrade.exchange.brought import BroughtTask
 from kgrade.records.task import Output, Task, Tolerance
 
@@ -10,6 +12,14 @@ HOLLOW = "NOT-IMPORTED.md"
 
 def hollow_task(place: str, name: str, title: str, rubric: str) -> BroughtTask:
     """A task whose problem was not imported: it can be read and graded, and collecting it says what is missing."""
+    said = f"the problem {title} was not imported: only verdicts about it were"
+    task = unchecked_task(place, name, title, rubric, said)
+    files = task.files | hollow_files(f"the files of the problem {title}", "verdicts about it")
+    return msgspec.structs.replace(task, files=files, hollow=True)
+
+
+def unchecked_task(place: str, name: str, title: str, rubric: str, said: str) -> BroughtTask:
+    """A task with nothing that an answer could be checked against; `said` is why, in one sentence."""
     record = Task(
         title=title,
         type="generation",
@@ -23,12 +33,8 @@ def hollow_task(place: str, name: str, title: str, rubric: str) -> BroughtTask:
         tolerance={"float32": Tolerance(atol=0, rtol=0)},
         rubric=rubric,
     )
-    said = f"the problem {title} was not imported: only verdicts about it were"
-    files = hollow_files(f"the files of the problem {title}", "verdicts about it")
-    files["reference.py"] = f"def reference(**inputs):\n    raise RuntimeError({said!r})\n".encode()
-    return BroughtTask(
-        place=place, name=name, record=record, prompt=f"# {title}\n\n{said}.\n", files=files, hollow=True
-    )
+    files = {"reference.py": f"def reference(**inputs):\n    raise NotImplementedError({said!r})\n".encode()}
+    return BroughtTask(place=place, name=name, record=record, prompt=f"# {title}\n\n{said}.\n", files=files)
 
 
 def hollow_files(what: str, came: str) -> dict[str, bytes]:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from kgrade.exchange.brought import Arrivals, BroughtResult, BroughtSubmission, BroughtTask, Noted, Refused
+from kgrade.exchange.carried import KEY, brought_words
 from kgrade.exchange.fields import (
     Fields,
     Misfit,
@@ -32,7 +33,16 @@ _SAMPLE = re.compile(r"level_(\d+)_problem_(\d+)_sample_(\d+)_kernel\.py")
 _LEVEL = re.compile(r"level(\d+)")
 
 Problems = dict[tuple[int, int], Path]
-Baselines = dict[str, list[str]]
+Baselines = dict[str, list["Baseline"]]
+
+
+class Baseline(NamedTuple):
+    """What a baseline took for one problem: the sentence for people, and the file, level and figures it came from."""
+
+    told: str
+    path: str
+    level: str
+    stats: Mapping[str, Any]
 
 
 def seen(path: Path) -> bool:
@@ -108,8 +118,7 @@ def _result_file(root: Path, path: Path, problems: Problems, baselines: Baseline
                 fields = Fields(place, each, where)
                 level = fields.whole("level", None) or (next(iter(levels)) if len(levels) == 1 else 0)
                 about = _Result(place, run, level, int(number), fields.whole("sample_id", sample), path)
-                yield about.brought(fields, each, problems, baselines)
-                yield from fields.unknown()
+                yield from about.brought(fields, problems, baselines)
             except Misfit as why:
                 yield Refused(place=f"{place}: {where}", why=why.why)
 
@@ -120,24 +129,55 @@ class _Result:
     def __init__(self, place: str, run: str, level: int, number: int, sample: int, path: Path) -> None:
         self.place, self.run, self.level, self.number, self.sample, self.path = place, run, level, number, sample, path
 
-    def brought(self, fields: Fields, raw: Any, problems: Problems, baselines: Baselines) -> BroughtResult:
+    def brought(self, fields: Fields, problems: Problems, baselines: Baselines) -> Arrivals:
+        """The result as it was measured, and what people said of it where it left another queue with that."""
         problem = problems.get((self.level, self.number))
+        task, submission = task_name(self.level, self.number, problem), name_of(self.run, f"s{self.sample}")
+        values, block = _taken_apart(fields)
+        fields = Fields(fields.place, values, fields.within)
         compiled, correct = fields.flag("compiled"), fields.flag("correctness")
         said = fields.mapping("metadata", {})
         for known in ("problem_id", "sample_id", "level"):
             fields.any(known, None)
-        return BroughtResult(
+        beside = baselines.get(problem.name if problem else "", [])
+        yield BroughtResult(
             place=f"{self.place}: {self.number}[{self.sample}]",
-            task=task_name(self.level, self.number, problem),
-            submission=name_of(self.run, f"s{self.sample}"),
+            task=task,
+            submission=submission,
             source=SOURCE,
             hardware=str(said.values.get("hardware") or said.values.get("device") or ""),
             collected=time_of(self.path),
             build=_build(compiled, said),
             check=_check(compiled, correct, said),
-            time=_time(fields, correct, baselines.get(problem.name if problem else "", [])),
-            raw=pretty(raw),
+            time=_time(fields, correct, [each.told for each in beside]),
+            raw=pretty(_with_baselines(values, problem.name if problem else "", beside)),
         )
+        yield from fields.unknown()
+        yield from brought_words(block, task, submission)
+
+
+def _taken_apart(fields: Fields) -> tuple[dict[str, Any], Fields]:
+    """An entry as it was measured, and the block of what people said that was carried in it."""
+    metadata = fields.mapping("metadata", {})
+    block = metadata.mapping(KEY, {})
+    if not block.values:
+        return dict(fields.values), block
+    measured = dict(block.mapping("measured", {}).values)
+    inner = {name: value for name, value in metadata.values.items() if name != KEY}
+    if measured:
+        inner |= {"correctness_issue": measured.pop("correctness_issue", None)}
+        inner = {name: value for name, value in inner.items() if (name, value) != ("correctness_issue", None)}
+    return {**fields.values, **measured, "metadata": inner}, block
+
+
+def _with_baselines(values: Mapping[str, Any], problem: str, beside: list[Baseline]) -> dict[str, Any]:
+    """An entry and the baselines of its problem, which have no other place in a queue."""
+    if not beside:
+        return dict(values)
+    kept: dict[str, dict[str, dict[str, Any]]] = {}
+    for each in beside:
+        kept.setdefault(each.path, {}).setdefault(each.level, {})[problem] = dict(each.stats)
+    return {**values, "metadata": {**(values.get("metadata") or {}), KEY: {"baselines": kept}}}
 
 
 def _build(compiled: bool, said: Fields) -> Build:
@@ -185,9 +225,9 @@ def _baseline(root: Path, path: Path, found: Baselines) -> Arrivals:
         problems = levels.mapping(level)
         for problem in problems.values:
             stats = problems.mapping(problem)
-            found.setdefault(problem, []).append(
-                f"baseline {name} on {hardware}: {_stats(stats.number('mean'), stats)}"
-            )
+            told = f"baseline {name} on {hardware}: {_stats(stats.number('mean'), stats)}"
+            place = path.relative_to(root).as_posix()
+            found.setdefault(problem, []).append(Baseline(told, place, level, stats.values))
     if not found:
         yield Noted(place=place_of(path, root), what="it holds no baseline")
 

@@ -8,6 +8,7 @@ from typing import Literal
 import msgspec
 
 from kgrade.exchange.brought import (
+    OF_THE_QUEUE,
     Arrivals,
     Brought,
     BroughtGrade,
@@ -17,9 +18,11 @@ from kgrade.exchange.brought import (
     Noted,
     Refused,
 )
+from kgrade.exchange.carried import ADJUDICATION
 from kgrade.exchange.fields import name_of
 from kgrade.exchange.hollow import HOLLOW
 from kgrade.records import codec
+from kgrade.records.adjudication import Adjudication
 from kgrade.records.evidence import (
     NOT_COLLECTED,
     Environment,
@@ -34,7 +37,7 @@ from kgrade.records.evidence import (
 from kgrade.records.faults import BadRecord
 from kgrade.records.grade import About, Grade, SheetRef, Times
 from kgrade.records.rubric import sheet_sha256
-from kgrade.records.slugs import ItemId
+from kgrade.records.slugs import ItemId, is_slug
 from kgrade.records.task import Task
 from kgrade.repository.commits import rebuilt
 from kgrade.repository.moves import FileMove
@@ -43,8 +46,6 @@ from kgrade.repository.tree import Snapshot, TreeError, TreeReader, split_path
 
 State = Literal["new", "changed", "here already", "refused", "note"]
 NOT_THERE = "the foreign format has no place for it"
-OF_THE_QUEUE = ("submissions/", "evidence/", "grades/", "comparisons/")
-"""Folders of a task that hold what was handed in and what people said: no foreign file lands there."""
 
 
 class Row(msgspec.Struct, frozen=True, kw_only=True):
@@ -196,6 +197,8 @@ class Landing:
         if item is None:
             return _row("refused", brought, why=f"there is no submission {brought.submission} that it could be about")
         path = item.grade_path(brought.evaluator)
+        if (home := self._given_here(item, brought)) is not None:
+            return _row("here already", brought, home)
         standing = self.grades(path)
         old = codec.decode(Grade, standing, path) if standing is not None else None
         if old is not None and not old.private_note.startswith(brought.note.partition("\n")[0]):
@@ -221,6 +224,21 @@ class Landing:
         )
         self.grade_files.setdefault(brought.evaluator, {})[path] = codec.encode_yaml(grade)
         return _row("changed" if old is not None else "new", brought, path)
+
+    def _given_here(self, item: ItemId, brought: BroughtGrade) -> str | None:
+        """The file of this queue that says what is brought, where it is a word that left from here."""
+        if brought.given_by == ADJUDICATION:
+            path = f"{item.folder}/adjudication.yaml"
+            data = self._read(path)
+            there = data is not None and codec.decode(Adjudication, data, path).decided == brought.saved
+            return path if there else None
+        if brought.given_by is not None and is_slug(brought.given_by):
+            for path in (item.grade_path(brought.given_by), item.grade_path(brought.evaluator)):
+                data = self.grades(path)
+                old = codec.decode(Grade, data, path) if data is not None else None
+                if old is not None and (old.times.saved, old.verdict) == (brought.saved, brought.verdict):
+                    return path
+        return None
 
     def _rubric(self, task: str) -> SheetRef:
         path = f"queue/{task}/task.yaml"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -9,7 +10,7 @@ import msgspec
 
 from kgrade.exchange.brought import Arrivals, BroughtSubmission, BroughtTask, Noted, Refused
 from kgrade.exchange.fields import Misfit, name_of, place_of, read_text, time_of
-from kgrade.exchange.hollow import hollow_task
+from kgrade.exchange.hollow import unchecked_task
 from kgrade.exchange.modules import language_of
 from kgrade.exchange.options import Options
 from kgrade.records.submission import Origin, Submission
@@ -40,11 +41,29 @@ def read(root: Path, options: Options) -> Arrivals:
 
 
 def _task(root: Path, name: str, prompt: Path | None, options: Options) -> BroughtTask:
-    task = hollow_task(root.name, name, root.resolve().name, options.rubric)
-    sources = (path.read_bytes() for path in _below(root) if path.suffix in SOURCES and not path.is_symlink())
-    record = msgspec.structs.replace(task.record, language=language_of(sources))
+    title = root.resolve().name
+    said = f"{title} is a plain folder: nothing says what its answers are checked against"
+    task = unchecked_task(root.name, name, title, options.rubric, said)
+    sources = [path.read_bytes() for path in _below(root) if path.suffix in SOURCES and not path.is_symlink()]
+    record = msgspec.structs.replace(task.record, language=language_of(sources), entry=_entry(sources))
     asked = read_text(prompt, root).decode() if prompt is not None else task.prompt
-    return msgspec.structs.replace(task, record=record, prompt=asked)
+    return msgspec.structs.replace(task, record=record, prompt=asked, hollow=True)
+
+
+def _entry(sources: list[bytes]) -> str:
+    """The one public function that every answer in Python defines; `solution` where there is none or a choice."""
+    defined = [names for source in sources if (names := _functions(source)) is not None]
+    common = set.intersection(*defined) if defined else set()
+    return common.pop() if len(common) == 1 else "solution"
+
+
+def _functions(source: bytes) -> set[str] | None:
+    try:
+        tree = ast.parse(source)
+    except (SyntaxError, ValueError, RecursionError):
+        return None
+    plain = [node for node in tree.body if isinstance(node, ast.FunctionDef) and not node.decorator_list]
+    return {node.name for node in plain if not node.name.startswith("_")}
 
 
 def _answer(root: Path, task: str, name: str, paths: list[Path], folder: Path) -> Arrivals:

@@ -48,7 +48,7 @@ def read_export(reader: TreeReader, snapshot: Snapshot, stand: Mapping[str, str]
     faults: list[str] = []
     by_item: dict[str, list[Grade]] = {}
     for path, blob in sorted(standing(reader, stand).items()):
-        grade = _decoded(Grade, reader.objects.object(blob)[1], path, faults)
+        grade = decoded(Grade, reader.objects.object(blob)[1], path, faults)
         if grade is not None:
             by_item.setdefault(grade.item, []).append(grade)
     items = [found for item, grades in sorted(by_item.items()) if (found := _graded(snapshot, item, grades, faults))]
@@ -101,10 +101,11 @@ def _read(snapshot: Snapshot, kind: type[R], path: str, faults: list[str]) -> R 
     except GitError as why:
         faults.append(str(why))
         return None
-    return _decoded(kind, data, path, faults)
+    return decoded(kind, data, path, faults)
 
 
-def _decoded(kind: type[R], data: bytes, path: str, faults: list[str]) -> R | None:
+def decoded(kind: type[R], data: bytes, path: str, faults: list[str]) -> R | None:
+    """The record in `data`; None and a sentence more in `faults` where it cannot be read."""
     try:
         return codec.decode(kind, data, path)
     except BadRecord as why:

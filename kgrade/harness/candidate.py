@@ -22,13 +22,14 @@ from kgrade.harness.methods import (
     why_not_run,
 )
 from kgrade.harness.oracle import Oracle
+from kgrade.harness.profiled import profiled
 from kgrade.harness.run import Run
 from kgrade.harness.standby import Standby
 from kgrade.harness.timed import timed_on_device
 from kgrade.harness.traced import Traced
 from kgrade.harness.watching import ANOTHER_ORDER, NO_TIMING, Watching
 from kgrade.harness.workers import Entry, Lost
-from kgrade.records.evidence import Build, BuildTarget, Check, Failure, Integrity, StageStatus, Timing
+from kgrade.records.evidence import Build, BuildTarget, Check, Failure, Integrity, Profiling, StageStatus, Timing
 
 
 class Unfound(Exception):
@@ -188,6 +189,15 @@ class Candidate:
         if self.gpu is not None:
             return timed_on_device(self.run, self.workers, oracle, self.method)
         return Measuring(self.task, self.workers, oracle, self.method.text).run(self.run.watch)
+
+    def profile(self, oracle: Oracle) -> Profiling:
+        """Return the profile stage."""
+        reason = why_not_run(self.task, self.run.target, self.run.gpu) or self._not_imported()
+        if reason is not None or self.workers is None:
+            return Profiling(status="not-run", reason=reason)
+        if self.emulation is not None:
+            return Profiling(status="not-run", reason=NO_TIMING)
+        return profiled(self.run, self.workers, oracle, self.method)
 
     def integrity(self, oracle: Oracle, found: Integrity, checked: StageStatus | None) -> Integrity:
         """Return the integrity stage: `found`, which was read from the source, with what the tests show."""

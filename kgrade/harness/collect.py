@@ -69,8 +69,6 @@ def collect(
             found = _submission(run, stages) if source.solution is not None else _review(run, stages)
         if "sanitize" in stages:
             found = msgspec.structs.replace(found, sanitize=Stage(status="not-run", reason=NOT_BUILT))
-        if "profile" in stages:
-            found = msgspec.structs.replace(found, profile=Profiling(status="not-run", reason=NOT_BUILT))
         around = environment(
             run.machine.wall, run.versions, interpreter=target == INTERPRETED, gpu=run.gpu, clocks=run.clocks
         )
@@ -89,7 +87,7 @@ def collect(
 
 def _submission(run: Run, wanted: Collection[str]) -> Stages:
     task = run.source.task
-    found: dict[str, Build | Check | Timing | Integrity] = {}
+    found: dict[str, Build | Check | Timing | Integrity | Profiling] = {}
     with ExitStack() as ending:
         candidate = NativeCandidate.of(run) or EmulatedCandidate.of(run) or Candidate.of(run)
         if candidate is None:
@@ -109,15 +107,17 @@ def _submission(run: Run, wanted: Collection[str]) -> Stages:
             found["integrity"] = candidate.integrity(
                 oracle, _read(run), found["check"].status if "check" in found else None
             )
+        if "profile" in wanted:
+            found["profile"] = candidate.profile(oracle)
     return Stages(**found)  # type: ignore[arg-type]
 
 
 def _review(run: Run, wanted: Collection[str]) -> Stages:
     """Examine the task itself: build its start, check its reference, and see what its tolerance would let pass."""
     task = run.source.task
-    found: dict[str, Build | Check | Timing | Integrity] = {
+    found: dict[str, Build | Check | Timing | Integrity | Profiling] = {
         name: kind(status="not-run", reason=REVIEW)
-        for name, kind in (("time", Timing), ("integrity", Integrity))
+        for name, kind in (("time", Timing), ("integrity", Integrity), ("profile", Profiling))
         if name in wanted
     }
     if "build" in wanted:
@@ -139,7 +139,7 @@ def _malformed(why: Malformed, wanted: Collection[str]) -> Stages:
     """Return the stages of an item whose foreign files cannot be opened: nothing of it is run."""
     reason = f"{'task fault: ' if why.fault == 'task' else ''}{why}"
     status: StageStatus = "error" if why.fault == "task" else "failed"
-    found: dict[str, Build | Check | Timing | Integrity] = {}
+    found: dict[str, Build | Check | Timing | Integrity | Profiling] = {}
     if "integrity" in wanted:
         found["integrity"] = Integrity(status="not-run", reason=reason)
     if "build" in wanted:
@@ -148,6 +148,8 @@ def _malformed(why: Malformed, wanted: Collection[str]) -> Stages:
         found["check"] = Check(status="error" if why.fault == "task" else "not-run", reason=reason)
     if "time" in wanted:
         found["time"] = Timing(status="not-run", reason=reason)
+    if "profile" in wanted:
+        found["profile"] = Profiling(status="not-run", reason=reason)
     return Stages(**found)  # type: ignore[arg-type]
 
 
@@ -174,7 +176,7 @@ def _compiled(run: Run, wanted: Collection[str]) -> Stages:
         why_not_run(run.source.task, run.target, run.gpu)
         or f"{run.source.task.interface} submissions are not called yet"
     )
-    found: dict[str, Build | Check | Timing | Integrity] = {}
+    found: dict[str, Build | Check | Timing | Integrity | Profiling] = {}
     if "build" in wanted:
         found["build"] = compile_solution(run)
     if "integrity" in wanted:
@@ -183,6 +185,8 @@ def _compiled(run: Run, wanted: Collection[str]) -> Stages:
         found["check"] = Check(status="not-run", reason=reason)
     if "time" in wanted:
         found["time"] = Timing(status="not-run", reason=reason)
+    if "profile" in wanted:
+        found["profile"] = Profiling(status="not-run", reason=reason)
     return Stages(**found)  # type: ignore[arg-type]
 
 

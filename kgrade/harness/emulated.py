@@ -29,7 +29,7 @@ from kgrade.harness.watching import (
     Watching,
     emulated_target,
 )
-from kgrade.records.evidence import Build, BuildTarget, Check, Integrity, StageStatus, Timing
+from kgrade.records.evidence import Build, BuildTarget, Check, Integrity, Profiling, StageStatus, Timing
 
 OBJECTS = "emulated"
 
@@ -84,6 +84,10 @@ class EmulatedCandidate:
     def time(self, oracle: Oracle) -> Timing:
         """Return the time stage, which an emulation does not have."""
         return Timing(status="not-run", reason=NO_TIMING)
+
+    def profile(self, oracle: Oracle) -> Profiling:
+        """Return the profile stage, which an emulation does not have."""
+        return Profiling(status="not-run", reason=NO_TIMING)
 
     def integrity(self, oracle: Oracle, found: Integrity, checked: StageStatus | None) -> Integrity:
         """Return the integrity stage: what was read from the source; its tests call Python functions."""

@@ -6,6 +6,7 @@ carries its sources; both become what the other interfaces have as files.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, Literal
@@ -14,13 +15,14 @@ import msgspec
 
 from kgrade.harness.run import ItemSource, Workload
 from kgrade.harness.workers import Entry
+from kgrade.records.expressions import Expression, ExpressionError
 from kgrade.records.task import DTYPES, Input, Output, Task
 
 AS_RETURNED = Output(shape=[1 << 27], dtype="$dtype")
 """The one output of a problem that does not say what it returns: room for it, and the reference says its shape."""
 
 REFERENCE_FILE = "definition_reference.py"
-PYTHON = ("python", "triton")
+PYTHON = ("python", "triton", "pytorch")
 MAKERS = {
     "kernelbench": ("get_inputs", "kernelbench inputs"),
     "gpumode": ("generate_input", "gpumode inputs"),
@@ -36,8 +38,9 @@ class Malformed(Exception):
 
 
 class _Axis(msgspec.Struct, frozen=True):
-    type: Literal["const", "var"]
+    type: Literal["const", "var", "expr"]
     value: int | None = None
+    expression: str | None = None
 
 
 class _Array(msgspec.Struct, frozen=True):
@@ -50,11 +53,13 @@ class _Definition(msgspec.Struct, frozen=True):
     inputs: dict[str, _Array]
     outputs: dict[str, _Array]
     reference: str
+    custom_inputs_entrypoint: str | None = None
 
 
 class _Spec(msgspec.Struct, frozen=True):
-    language: str
     entry_point: str
+    language: str = ""
+    languages: list[str] = []  # SOL-ExecBench's, in place of the one
     destination_passing_style: bool = True
 
 
@@ -116,13 +121,20 @@ def oracle_functions(task: Task) -> dict[str, Entry]:
 def _with_definition(source: ItemSource) -> ItemSource:
     file = place(source.task.reference)[0]
     definition = _read(source.task_files, file, _Definition, "task")
-    constants = {name: axis.value for name, axis in definition.axes.items() if axis.value is not None}
+    sizes = _sizes(definition)
+    made = _makers(definition)
+    generators = {name: f"{REFERENCE_FILE}:{function}" for name, (function, _) in made.items()}
     inputs = {
-        name: Input(shape=_axes(each, constants), dtype=_known(each.dtype, name), scalar=each.shape is None)
+        name: Input(
+            shape=_shape(each, sizes),
+            dtype=_known(each.dtype, name),
+            scalar=each.shape is None,
+            generator=generators.get(name),
+        )
         for name, each in definition.inputs.items()
     }
     outputs = {
-        name: Output(shape=_axes(each, constants), dtype=_known(each.dtype, name))
+        name: Output(shape=_shape(each, sizes), dtype=_known(each.dtype, name))
         for name, each in definition.outputs.items()
     }
     task = msgspec.structs.replace(
@@ -131,7 +143,8 @@ def _with_definition(source: ItemSource) -> ItemSource:
         outputs={name: source.task.outputs.get(name, spec) for name, spec in outputs.items()},
         reference=f"{REFERENCE_FILE}:run",
     )
-    files = {**source.task_files, REFERENCE_FILE: definition.reference.encode()}
+    code = "\n\n".join([definition.reference, *(text for _, text in made.values())])
+    files = {**source.task_files, REFERENCE_FILE: code.encode()}
     workloads = [
         _decoded(line, name, Workload, "task")
         for name, data in source.task_files.items()
@@ -150,8 +163,10 @@ def _with_solution(source: ItemSource) -> ItemSource:
     if len(files) != 1:
         raise Malformed("submission", f"a flashinfer solution is one JSON file; solution/ holds {len(files)}")
     solution = _read(source.solution, files[0], _Solution, "submission")
-    if solution.spec.language not in PYTHON:
-        raise Malformed("submission", f"a solution in {solution.spec.language} is not run yet; python and triton are")
+    languages = solution.spec.languages or [solution.spec.language]
+    if not set(languages) <= set(PYTHON):
+        told = " and ".join(languages)
+        raise Malformed("submission", f"a solution in {told} is not run yet; python and triton are")
     file, _, function = solution.spec.entry_point.partition("::")
     return replace(
         source,
@@ -161,8 +176,64 @@ def _with_solution(source: ItemSource) -> ItemSource:
     )
 
 
-def _axes(array: _Array, constants: Mapping[str, int]) -> list[int | str]:
-    return [constants.get(name, name) for name in array.shape or []]
+def _sizes(definition: _Definition) -> dict[str, int | str]:
+    """What stands for each axis that a workload does not name: a number, or an expression over those that it names."""
+    sizes: dict[str, int | str] = {
+        name: axis.value for name, axis in definition.axes.items() if axis.type == "const" and axis.value is not None
+    }
+    waiting = {name: axis.expression or "" for name, axis in definition.axes.items() if axis.type == "expr"}
+    while waiting:
+        ready = [name for name, text in waiting.items() if not _symbols(name, text) & waiting.keys()]
+        if not ready:
+            raise Malformed("task", f"the axes {', '.join(waiting)} are defined by each other")
+        for name in ready:
+            text = _NAME.sub(lambda found: f"({sizes.get(found[0], found[0])})", waiting.pop(name))
+            _symbols(name, text)
+            sizes[name] = text
+    return sizes
+
+
+def _symbols(axis: str, text: str) -> frozenset[str]:
+    try:
+        return Expression(text).symbols
+    except ExpressionError as why:
+        raise Malformed("task", f"the axis {axis}: {why}") from None
+
+
+def _makers(definition: _Definition) -> dict[str, tuple[str, str]]:
+    """The function that makes each input, and its source, where the definition makes its inputs itself.
+
+    Every function asks for all inputs with the same seed and returns its own, so that they belong together.
+    """
+    entry = definition.custom_inputs_entrypoint
+    if entry is None:
+        return {}
+    if not entry.isidentifier():
+        raise Malformed("task", f"custom_inputs_entrypoint is {entry!r:.40}, expected the name of a function")
+    constants = {name: axis.value for name, axis in definition.axes.items() if axis.type == "const"}
+    expressions = {name: axis.expression for name, axis in definition.axes.items() if axis.type == "expr"}
+    made = {}
+    for number, name in enumerate(definition.inputs):
+        function = f"kgrade_input_{number}"
+        made[name] = (function, _MAKER.format(function, constants, expressions, entry, name))
+    return made
+
+
+_NAME = re.compile(r"(?<![\w.])[A-Za-z_]\w*(?!\s*\()")
+_MAKER = """\
+def {0}(shape, symbols, rng):
+    import torch
+    sizes = dict({1!r}, **symbols)
+    for name, expression in {2!r}.items():
+        sizes[name] = int(eval(expression, {{}}, sizes))
+    torch.manual_seed(int(rng.integers(2**31)))
+    value = {3}(sizes, torch.device("cpu"))[{4!r}].detach().cpu()
+    return (value.double() if value.is_floating_point() else value).numpy()
+"""
+
+
+def _shape(array: _Array, sizes: Mapping[str, int | str]) -> list[int | str]:
+    return [sizes.get(name, name) for name in array.shape or []]
 
 
 def _known(dtype: str, name: str) -> Any:

@@ -13,12 +13,13 @@ from kgrade.harness.dynamic import unexamined
 from kgrade.harness.failures import classify
 from kgrade.harness.methods import NATIVE
 from kgrade.harness.oracle import Oracle
+from kgrade.harness.profiled import profiled
 from kgrade.harness.run import Run
 from kgrade.harness.standby import Standby
 from kgrade.harness.timed import timed_on_device
 from kgrade.harness.watching import Launching
 from kgrade.harness.workers import Entry
-from kgrade.records.evidence import Build, Check, Failure, Integrity, StageStatus, Timing
+from kgrade.records.evidence import Build, Check, Failure, Integrity, Profiling, StageStatus, Timing
 
 OBJECTS = "native"
 OBJECT = "solution.so"
@@ -65,6 +66,12 @@ class NativeCandidate:
         if self.workers is None:
             return Timing(status="not-run", reason=self.reason)
         return timed_on_device(self.run, self.workers, oracle, NATIVE, launch=lambda case: self.launching.told(case, 0))
+
+    def profile(self, oracle: Oracle) -> Profiling:
+        """Return the profile stage, on the device."""
+        if self.workers is None:
+            return Profiling(status="not-run", reason=self.reason)
+        return profiled(self.run, self.workers, oracle, NATIVE, launch=lambda case: self.launching.told(case, 0))
 
     def integrity(self, oracle: Oracle, found: Integrity, checked: StageStatus | None) -> Integrity:
         """Return the integrity stage: what was read from the source; its tests call Python functions."""

@@ -115,23 +115,16 @@ class Worker:
     def start(self) -> None:
         """Start the process and prepare its framework; raise `Lost` when that fails."""
         where = INSIDE if self.wall.moves_paths else PACKAGE.parent
-        folders = [Bind(folder, folder) for folder in self.interpreter.folders]
-        binds = list(dict.fromkeys([*folders, *self.binds]))
-        binds += [Bind(PACKAGE, INSIDE / "worker"), Bind(self.folder, INSIDE / "queue")]
-        if self.device is not None and CPU_LIST.exists():
-            binds.append(Bind(CPU_LIST, CPU_LIST))  # libtpu counts the processors there, and aborts where it cannot
-        if self.gpu is not None:
-            binds += [Bind(node, node, node=True) for node in nodes(self.gpu)]
+        binds, environment = self.shown()
         self._channel = Channel()
         descriptor = self._channel.other.fileno()
         command = [self.interpreter.executable, "-I", "-B", "-c", _BOOT, str(descriptor), str(where)]
-        threads = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
         self._shut = start(
             self.wall,
             command,
             binds=binds,
             limits=self.limits,
-            environment={**threads, "CUDA_VISIBLE_DEVICES": self.gpu.uuid if self.gpu else ""},
+            environment=environment,
             keep_open=[descriptor],
         )
         self._channel.opened()
@@ -154,6 +147,18 @@ class Worker:
         said = answer.get("versions")
         if isinstance(said, dict):
             self.versions = {_text(name)[:40]: _text(version)[:80] for name, version in said.items()}
+
+    def shown(self) -> tuple[list[Bind], dict[str, str]]:
+        """Return what such a process sees of this machine, and its environment."""
+        folders = [Bind(folder, folder) for folder in self.interpreter.folders]
+        binds = list(dict.fromkeys([*folders, *self.binds]))
+        binds += [Bind(PACKAGE, INSIDE / "worker"), Bind(self.folder, INSIDE / "queue")]
+        if self.device is not None and CPU_LIST.exists():
+            binds.append(Bind(CPU_LIST, CPU_LIST))  # libtpu counts the processors there, and aborts where it cannot
+        if self.gpu is not None:
+            binds += [Bind(node, node, node=True) for node in nodes(self.gpu)]
+        threads = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
+        return binds, {**threads, "CUDA_VISIBLE_DEVICES": self.gpu.uuid if self.gpu else ""}
 
     def place(self, file: str) -> str:
         """Return the path of `file`, relative to the worker's folder, as the worker sees it."""

@@ -118,6 +118,11 @@ class Sync:
         self._failures = 0 if standing.state == "pushed" else self._failures + 1
         return standing
 
+    def refusal(self, cancel: threading.Event | None = None) -> str:
+        """Why this person may not push to the branch, in a few words, found out without a change; empty if they may."""
+        head = self.branch.head()
+        return self.remote.refusal(head, self.branch.ref, cancel) if head else ""
+
     def accept_rewrite(self, cancel: threading.Event | None = None) -> None:
         """Go on from the remote's rewritten or recreated branch; the old tip stays under refs/kgrade/evidence/."""
         if self.branch.ref in self.remote.tips(self.branch.ref, cancel=cancel):

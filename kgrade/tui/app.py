@@ -13,7 +13,6 @@ from textual.screen import Screen
 from kgrade.desk.desk import Desk
 from kgrade.tui.driver import TerminalLost, chosen_driver
 from kgrade.tui.ending import Ending
-from kgrade.tui.highlight import colour, leave_plain
 from kgrade.tui.keys import KeyTable, notation
 from kgrade.tui.screens.grading import GradingPage
 from kgrade.tui.screens.panes import PaneMaker
@@ -67,8 +66,6 @@ class KgradeApp(App[int]):
 
     def on_ready(self) -> None:
         """Open the next item when there is a screen to show it on."""
-        if not self.is_headless:
-            leave_plain()
         page = self.page = GradingPage(self.stage, self._desk, self._makers)
         self._begin(page)
         self.call_after_refresh(self._painted, page)
@@ -81,8 +78,6 @@ class KgradeApp(App[int]):
         """The first picture is there: what could wait for it comes now."""
         gc.freeze()
         gc.enable()
-        colour()
-        self.stage.view.resume(self.stage.view.position)
         page.sync()
 
     async def on_event(self, event: events.Event) -> None:

@@ -8,7 +8,7 @@ import subprocess
 import sys
 import threading
 import time
-from datetime import datetime
+from datetime import UTC, datetime, timedelta
 
 import pytest
 
@@ -230,6 +230,42 @@ def test_a_claim_is_renewed_while_its_holder_works_and_by_no_one_else(ada):
     claiming.work(hold)
     claiming.close()
     assert state_of(ada) == "done"
+
+
+@pytest.mark.parametrize("jump", [-86_400, 86_400])
+def test_a_clock_that_jumps_in_mid_sitting_moves_no_lease(ada, jump):
+    hers, his = Clock(), Clock()
+    eve, bob = claiming_of(ada, "eve", hers), claiming_of(ada, "bob", his)
+    hold = eve.take(S01)
+    bob.others()
+    hers.wall += jump
+    eve.work(hold)
+    assert hold.renewing is None, "a quarter of the lease has not gone by"
+    hers.steady += 200
+    eve.work(hold)
+    if hold.renewing is not None:
+        hold.renewing.join()
+    assert (state_of(ada), hold.note) == ("renewed", "")
+    assert ("by a clock that is ahead" in bob.others()[S01]["eve"]) == (jump > 0)
+    his.wall += jump
+    with pytest.raises(TakenError):
+        bob.take(S01)
+    his.steady += 601
+    assert bob.take(S01).claim.state == "taken-over"
+
+
+@pytest.mark.parametrize("jump", [-86_400, 86_400])
+def test_a_clock_that_jumps_between_two_saves_confuses_no_undo(ada, open_desk, monkeypatch, jump):
+    desk = open_desk(ada)
+    for number, item in enumerate((REVIEW, S01)):
+        at = datetime.now(UTC) + timedelta(seconds=jump * number)
+        monkeypatch.setattr(time, "time", at.timestamp)
+        monkeypatch.setattr("kgrade.desk.sitting.now", lambda at=at: f"{at:%Y-%m-%dT%H:%M:%SZ}")
+        fill(sitting := desk.sit(item))
+        sitting.add_active(30.0)
+        desk.save(sitting)
+        assert (sitting.status, sitting.grade("ada").times.active_s) == ("Committed", 30)
+    assert desk.take_back().item.id == S01
 
 
 def test_a_holder_who_learns_of_the_loss_while_working_is_told(ada):

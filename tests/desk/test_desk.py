@@ -11,6 +11,7 @@ from kgrade.records.faults import BadRecord
 from kgrade.records.grade import GateAnswer, Grade, LineNote, Score
 from kgrade.records.slugs import ItemId
 from tests.desk.conftest import SMALL_QUEUE, small_queue
+from tests.desk.test_feedback import evidence
 
 S01 = ItemId("softmax", "s01")
 REVIEW = ItemId("softmax")
@@ -223,13 +224,24 @@ def test_of_two_saves_in_one_second_the_later_is_taken_back(ada, open_desk, monk
 def test_what_moved_while_open_is_named_and_can_be_called_valid(ada, open_desk):
     desk = open_desk(ada)
     fill(sitting := desk.sit(S01))
-    ada.commit({"queue/softmax/prompt.md": "# Other\n", "queue/softmax/submissions/s01/solution/kernel.py": "x = 1\n"})
-    with pytest.raises(Moved) as caught:
+    ada.commit({"queue/softmax/submissions/s01/evidence/broken.json": "{}"})
+    rubric = (ada.path / "rubrics/generation.yaml").read_text()
+    changed = {
+        "queue/softmax/prompt.md": "# Other\n",
+        "queue/softmax/submissions/s01/solution/kernel.py": "x = 1\n",
+        "queue/softmax/submissions/s01/evidence/cpu.json": codec.encode_json(evidence()).decode(),
+        "rubrics/generation.yaml": rubric.replace("title: ", "title: Another ", 1),
+    }
+    ada.commit(changed)
+    with pytest.raises(Moved) as caught:  # evidence that cannot be read is nothing to look at again
         desk.save(sitting)
-    assert caught.value.what == ["the task", "the submission"]
+    assert caught.value.what == ["the task", "the submission", "the evidence", "the rubric"]
     assert sitting.status == "Draft"
     desk.save(sitting, still_valid=True)
     grade = codec.decode(Grade, ada.show(S01.grade_path("ada")).encode(), "ada.yaml")
+    assert grade.about.evidence == {
+        "cpu": ada.git("rev-parse", "HEAD~:queue/softmax/submissions/s01/evidence/cpu.json")
+    }
     assert grade.about.task_tree == desk.snapshot().task_tree("softmax")
 
 

@@ -265,3 +265,23 @@ def test_what_only_unpushed_commits_hold_is_not_read_and_that_is_said(hub, box):
     repo.git("push", "-q", "origin", "main")
     desk.sync()
     assert desk.next() == ItemId("mine")
+
+
+def test_a_remote_that_only_reads_is_said_at_start_and_a_bundle_is_the_way_out(hub, box, tmp_path):
+    repo, desk = box("one")
+    repo.git("remote", "set-url", "--push", "origin", str(hub.path.with_name("nowhere")))
+    desk.sync()
+    assert "origin can only be read from here" in desk.notes[0]
+    assert "nowhere" in desk.notes[0]
+    grade(desk)
+    assert (desk.sync().state, desk.notes) == ("committed", [])
+    assert desk.standing(S01)[0] == "Committed"
+    assert desk.bundle(tmp_path / "for-a-lead") == 1
+
+
+def test_a_remote_that_may_be_written_to_is_asked_once(box):
+    _, desk = box("one")
+    for _ in range(3):
+        desk.sync()
+    assert desk.notes == []
+    assert sum("--dry-run" in entry.arguments for entry in desk.git.log) == 1

@@ -57,7 +57,7 @@ def test_what_cannot_run_here_says_why(machine: Machine) -> None:
     evidence, _ = gather(machine, "def scale(x): ...", {"language": "nki"}, stages=["check", "time", "profile"])
     assert evidence.stages.check.status == evidence.stages.time.status == "not-run"
     assert "Neuron" in (evidence.stages.check.reason or "")
-    assert evidence.stages.profile.reason == "this version of kgrade does not collect it"
+    assert evidence.stages.profile.reason == evidence.stages.time.reason
     assert evidence.stages.build.reason == "not collected yet"
 
 

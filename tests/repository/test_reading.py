@@ -19,6 +19,7 @@ from kgrade.records.slugs import ItemId
 from kgrade.repository.moves import moves_between
 from kgrade.repository.objects import MissingObjectError, ObjectReader, TooLargeError, object_id
 from kgrade.repository.runner import Git, GitCancelledError, GitError, GitTimeoutError, git_version, printable
+from kgrade.repository.storing import MANY, NewObject, store
 from kgrade.repository.tree import (
     Entry,
     PathMissingError,
@@ -295,3 +296,17 @@ def test_a_shallow_clone_can_be_read(queue: Repo, tmp_path: Path) -> None:
     subprocess.run(["git", "clone", "-q", "--depth=1", f"file://{queue.path}", str(path)], check=True)
     snapshot = snapshot_of(Repo(path))
     assert snapshot.read("README") == b"two\n"
+
+
+def test_thousands_of_objects_stay_in_one_pack_and_are_read_like_others(queue: Repo) -> None:
+    git = Git.open(queue.path)
+    objects = [NewObject("blob", f"{number}\n".encode()) for number in range(MANY)]
+    reader = ObjectReader(git)
+    with reader:
+        found = store(git, objects)
+        assert [reader.object(oid) for oid in found[:: MANY // 5]] == [
+            ("blob", each.content) for each in objects[:: MANY // 5]
+        ]
+    packs = list((queue.path / ".git" / "objects" / "pack").glob("*.pack"))
+    assert len(packs) == 1
+    assert found == [object_id("blob", each.content, git.object_format) for each in objects]

@@ -188,11 +188,11 @@ def test_what_moved_meanwhile_is_asked_about_before_saving() -> None:
 
     async def scene(on: Play) -> None:
         await on.press(SCORED + "v1x2qS")
-        assert on.message.startswith("task changed while this was open")
-        await on.press("n")
+        assert "not saved yet: task changed while this was open" in on.text
+        await on.press("q")
         assert not desk.saved
         await on.press("S")
-        await on.press("y")
+        await on.press("1")
         assert len(desk.saved) == 1
 
     play(scene, desk=desk)

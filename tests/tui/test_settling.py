@@ -13,6 +13,7 @@ from kgrade.tui.screens.stage import Stage
 from tests.conftest import Repo
 from tests.desk.conftest import ada, open_desk  # noqa: F401  (fixtures)
 from tests.desk.test_claiming import Clock, claiming_of
+from tests.desk.test_desk import fill
 from tests.desk.test_sending import box, grade, hub, level_of  # noqa: F401  (fixtures)
 from tests.tui.stages import Play, play
 
@@ -77,6 +78,30 @@ def test_one_of_two_versions_is_chosen_and_sent(hub: Repo, box: Callable[..., tu
 
     at(here, scene)
     assert level_of(hub.show(S01.grade_path("ada"), "main")) == 4
+
+
+@pytest.mark.parametrize("key", ["1", "2", "3"])
+def test_what_moved_while_it_was_open_is_still_valid_looked_at_again_or_given_up(
+    ada: Repo,  # noqa: F811
+    open_desk: Callable[..., Desk],  # noqa: F811
+    key: str,
+) -> None:
+    desk = open_desk(ada)
+    fill(sitting := desk.sit(S01))
+    sitting.close()
+
+    async def scene(on: Play) -> None:
+        ada.commit({"queue/softmax/submissions/s01/solution/kernel.py": "meanwhile = True\n"})
+        await on.press("S")
+        assert "not saved yet: the submission changed while this was open" in on.text
+        await on.press(key)
+        await on.settled()
+        assert on.lines[0].startswith("softmax/s01") == (key != "1")
+        assert ("Draft" in on.lines[0]) == (key == "2")
+        assert ("meanwhile = True" in on.text) == (key != "1")
+
+    at(desk, scene)
+    assert desk.standing(S01)[0] == ("Committed" if key == "1" else "Untouched")
 
 
 def test_a_rewritten_branch_is_said_until_it_is_followed(

@@ -62,17 +62,18 @@ def read(files: Mapping[str, bytes], asked: Asked) -> Model:
         for fact in walk.facts.values()
         if fact.kind == "call" and fact.live and fact.name.startswith(_NATIVE_CALLS)
     }
-    _read_text(walk, model, called)
+    _read_text(walk, model, called, asked)
     scripts = bool(walk.trees)
     for path, data in sorted(files.items()):
         if path.endswith(cuda.SUFFIXES):
             native = [asked.call.entry] if asked.call.entry and not scripts else None
-            cuda.read(path, data, model, (called if walk.extensions else None) if scripts else native)
+            entries = (called if walk.extensions else None) if scripts else native
+            cuda.read(path, data, model, entries, ask=asked.call, native=not scripts)
             model.has_entry = True
     return model
 
 
-def _read_text(walk: Walk, model: Model, called: set[str]) -> None:
+def _read_text(walk: Walk, model: Model, called: set[str], asked: Asked) -> None:
     """Read the native code that Python files hold as text."""
     texts = {text: (path, line) for path, line, text in walk.strings}
     for key, held in walk.extensions.items():
@@ -82,7 +83,7 @@ def _read_text(walk: Walk, model: Model, called: set[str]) -> None:
                 texts[text] = (path, _line_of(model, path, text, int(key.rsplit(":", 2)[1])))
     for text, (path, line) in texts.items():
         known = set(model.kernels)
-        has_host = cuda.read(path, text.encode("utf-8", "replace"), model, called, line)
+        has_host = cuda.read(path, text.encode("utf-8", "replace"), model, called, line, asked.call)
         if called and not has_host:
             model.facts += [
                 Fact("launch", name, path, kernel.line, live=True)

@@ -32,6 +32,7 @@ class Asked:
     sizes: frozenset[int] = frozenset()
     inplace: frozenset[str] = frozenset()
     integers: frozenset[str] = frozenset()
+    main: frozenset[str] = frozenset()
     allows_tf32: bool = False
     operations: int = 0
     constant: str = ""
@@ -66,7 +67,7 @@ def of_task(task: Task | None, reference: Mapping[str, bytes]) -> Asked:
     case_dtypes = {case.dtype for case in (*task.check_cases(), *task.benchmark_cases()) if case.dtype}
     floats = {name for name in case_dtypes if "float" in name}
     operands = {name for spec in inputs.values() for name in ([spec.dtype] if spec.dtype != "$dtype" else case_dtypes)}
-    families, names, operations = _work(task, reference)
+    families, names, operations, main = _work(task, reference)
     file, _, name = task.reference.partition(":")
     tolerance = task.tolerance.get("float32")
     sizes = [each for case in task.check_cases() for each in case.symbols.values() if isinstance(each, int)]
@@ -88,6 +89,7 @@ def of_task(task: Task | None, reference: Mapping[str, bytes]) -> Asked:
             name for name, spec in inputs.items() if spec.dtype != "$dtype" and "float" not in spec.dtype
         ),
         operations=operations,
+        main=main,
         constant=constancy.constant_output(reference.get(file, b""), name),
         allows_tf32=tolerance is not None and tolerance.atol >= _TF32_UNIT * max(sizes, default=1) ** 0.5,
         call=python.Ask(
@@ -100,19 +102,22 @@ def of_task(task: Task | None, reference: Mapping[str, bytes]) -> Asked:
     )
 
 
-def _work(task: Task, reference: Mapping[str, bytes]) -> tuple[frozenset[str], frozenset[str], int]:
-    """The families, names and number of the library calls that are the task's main work, read from its reference."""
+def _work(task: Task, reference: Mapping[str, bytes]) -> tuple[frozenset[str], frozenset[str], int, frozenset[str]]:
+    """What the reference calls: families and names of its main work, how many calls, and the inputs that they need."""
     families = vocabulary.forbidden_families(task.forbidden)
     names: set[str] = set()
     file, _, name = task.reference.partition(":")
     model = Model()
     python.read({file: reference[file]} if file in reference else {}, python.Ask(entry=name), model)
     operations = 0
+    main = {name for name, spec in list(task.inputs.items())[:1] if not spec.scalar}
     for fact in model.of("call", live=True):
         if "compute" in fact.about:
             operations += 1
             family = vocabulary.family(fact.name)
             last = fact.name.rpartition(".")[2]
             families |= {family} if family else set()
+            main |= {tag[3:] for tag in fact.about if tag.startswith("in:")} if family else set()
             names |= {last} if last not in _PLAIN else set()
-    return frozenset(families), frozenset(names), operations
+    unused = {fact.name for fact in model.of("unused")}
+    return frozenset(families), frozenset(names), operations, frozenset() if unused else frozenset(main)

@@ -6,7 +6,7 @@ import ast
 import builtins
 from pathlib import PurePosixPath
 
-from kgrade.harness.integrity import statements, vocabulary
+from kgrade.harness.integrity import objects, statements, vocabulary
 from kgrade.harness.integrity.model import NOTHING
 from kgrade.harness.integrity.values import ANY, UNKNOWN, Frame, Scope, Value, Walk, merge
 
@@ -93,6 +93,7 @@ def bind_all(walk: Walk, frame: Frame, source: Value) -> None:
 def keep(walk: Walk, frame: Frame, token: str, value: Value, key: frozenset[str]) -> None:
     """Note that a call leaves `value` behind under `key`, for later calls to find."""
     walk.live_stores.add(token)
+    walk.use(value)
     guarding = frozenset().union(*(frame.branch_tags.get(guard[:-1], NOTHING) for guard in frame.guards))
     walk.keys[token] |= key | guarding
     about = value.tags.union(*(walk.contents[each] for each in value.identity))
@@ -138,7 +139,9 @@ def get_attribute(walk: Walk, frame: Frame, owner: Value, attr: str, node: ast.A
             if scope is not None and attr in scope.variables:
                 found.append(lookup(walk, Frame(scope, frame.live, frame.setup), attr))
         elif name.startswith(("obj:", "class:")):
-            found.append(member(walk, frame, name, attr))
+            found.append(objects.property_of(walk, frame, node, member(walk, frame, name, attr)))
+        elif name.startswith("super:"):
+            found.append(objects.of_parent(walk, frame, name, attr))
         elif name.startswith(("def:", "bound:")):
             owned = "def:" + name.partition(":")[2].partition("|")[0]
             kept = walk.attributes.get((owned, attr))
@@ -319,7 +322,10 @@ def set_attribute(walk: Walk, frame: Frame, owner: Value, attr: str, value: Valu
 
 def patched(walk: Walk, frame: Frame, target: str, value: Value, node: ast.AST) -> None:
     """Something of a library is replaced, or one of its switches is turned."""
-    if target.startswith(vocabulary.STATE_ATTRIBUTES) or "_config." in target:
+    variable = target.removeprefix("os.environ.")
+    if variable != target and variable.startswith(vocabulary.STATE_VARIABLES):
+        walk.note(frame, "state", target, node)
+    elif target.startswith(vocabulary.STATE_ATTRIBUTES) or "_config." in target:
         walk.note(frame, "state", target, node, detail=str(value.const)[:40] if value.const is not UNKNOWN else "")
     else:
         walk.note(frame, "patch", target, node, value.tags)
@@ -353,6 +359,7 @@ def set_element(walk: Walk, frame: Frame, owner: Value, key: Value, value: Value
 
 def write(walk: Walk, frame: Frame, owner: Value, value: Value, node: ast.AST, how: str) -> None:
     """Host code writes `value` into the tensor `owner`."""
+    walk.use(value)
     inputs = frozenset(tag for tag in owner.tags if tag.startswith("in:"))
     if inputs and not any(tag.startswith(("alloc:", "op:", "lib:")) for tag in owner.tags):
         walk.note(frame, "mutation", how, node, inputs)

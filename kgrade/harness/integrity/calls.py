@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from dataclasses import dataclass, field
 
-from kgrade.harness.integrity import attributes, expressions, kernels, libraries, statements, vocabulary
+from kgrade.harness.integrity import attributes, expressions, kernels, libraries, objects, statements, vocabulary
 from kgrade.harness.integrity.model import NOTHING
 from kgrade.harness.integrity.values import (
     ANY,
@@ -67,12 +67,14 @@ def invoke(walk: Walk, frame: Frame, node: ast.AST, function: Value, arguments: 
     if not function.names:
         for value in arguments.all():
             frame.written.update(value.buffers)
+        walk.use(*arguments.all())
         return derived(function, *arguments.all())
-    found = [_one(walk, frame, node, name, function, arguments) for name in sorted(function.names)[:12]]
+    found = [one(walk, frame, node, name, function, arguments) for name in sorted(function.names)[:12]]
     return merge(*found)
 
 
-def _one(walk: Walk, frame: Frame, node: ast.AST, name: str, function: Value, arguments: Arguments) -> Value:
+def one(walk: Walk, frame: Frame, node: ast.AST, name: str, function: Value, arguments: Arguments) -> Value:
+    """Call the one thing that `name`, among the names of `function`, stands for."""
     kind, _, rest = name.partition(":")
     if kind == "def":
         return _own(walk, frame, node, rest, arguments)
@@ -80,17 +82,22 @@ def _one(walk: Walk, frame: Frame, node: ast.AST, name: str, function: Value, ar
         key, _, owner = rest.partition("|")
         return _own(walk, frame, node, key, arguments.shifted(Value(frozenset({owner}))))
     if kind == "class":
-        return instantiate(walk, frame, node, rest, arguments)
+        return objects.instantiate(walk, frame, node, rest, arguments)
+    if kind == "new":
+        return Value(frozenset({"obj:" + rest}))
     if kind == "obj":
-        return _call_object(walk, frame, node, name, arguments)
+        return objects.call_object(walk, frame, node, name, arguments)
     if kind == "apply":
-        return _apply(walk, frame, node, rest, arguments)
+        return objects.apply(walk, frame, node, rest, arguments)
     if kind == "subscript":
         return Value(frozenset({"launcher:" + rest.partition("|")[0]}))
     if kind == "getter":
         return attributes.get_attribute(walk, frame, arguments.first(), rest, node)
     if kind == "launcher" and any(tag.startswith("part:") for tag in function.tags):
         _part_of_grid(walk, frame, node, rest, function)
+    given = (token for value in arguments.all() for token in value.identity)
+    if kind == "launcher" and "fixed" in function.tags and any(token.endswith(":nan") for token in given):
+        walk.note(frame, "nan", "what starts as NaN stays so where the grid is small", node)
     if kind in ("launcher", "pallas"):
         return launch(walk, frame, node, rest.partition("|")[0], arguments, returns=kind == "pallas")
     if kind == "ext":
@@ -108,7 +115,7 @@ def _one(walk: Walk, frame: Frame, node: ast.AST, name: str, function: Value, ar
 def _part_of_grid(walk: Walk, frame: Frame, node: ast.AST, key: str, function: Value) -> None:
     """Note a grid of a fixed part of a length, where the kernel does not handle as many elements in each program."""
     kernel = walk.functions.get(key)
-    if kernel is None:
+    if kernel is None or kernel.jit == "cuda":
         return
     numbers = {each.value for each in ast.walk(kernel.node) if isinstance(each, ast.Constant)}
     for tag in sorted(function.tags):
@@ -129,9 +136,10 @@ def _own(walk: Walk, frame: Frame, node: ast.AST, key: str, arguments: Arguments
     if function.kept and not frame.setup:
         tensors = [each for each in arguments.all() if each.tensor]
         objects = [name for each in arguments.all() for name in each.names if _equal_by_its_own_word(walk, name)]
-        if (tensors or objects) and value.tensor:
+        looks = NOTHING.union(*(each.tags for each in arguments.all())) & {"pointer", "version", "data"}
+        if (tensors or objects or looks) and value.tensor:
             token = f"stored:{key}:lru_cache"
-            walk.keys[token] = frozenset({"pointer" if tensors else "shape"})
+            walk.keys[token] = looks or frozenset({"pointer" if tensors else "shape"})
             walk.live_stores.add(token)
             return Value(value.names, value.tags | {token})
     return value
@@ -195,8 +203,18 @@ def _read(walk: Walk, frame: Frame, function: Function, arguments: Arguments) ->
         return expressions.evaluate(walk, inner, function.node.body), inner.written
     if not statements.execute(walk, inner, function.node.body):
         inner.exits.append(inner.written)
-    written = joined(inner.exits, _last_guard(inner)) if inner.exits else inner.written
-    return merge(*inner.returns), written
+    return merge(*inner.returns), joined(_ways(inner, arguments), _last_guard(inner)) if inner.exits else inner.written
+
+
+def _ways(frame: Frame, arguments: Arguments) -> list[set[str]]:
+    """What is filled at each exit of a body; a buffer that is neither given nor handed back there is no matter."""
+    given = NOTHING.union(*(value.buffers for value in arguments.all()))
+    handed = [value.tags for value in frame.returns] + [NOTHING] * len(frame.exits)
+    somewhere = {token for way in frame.exits for token in way if token.startswith("alloc:")}
+    return [
+        way | {token for token in somewhere - given if token not in about and "from:" + token not in about}
+        for way, about in zip(frame.exits, handed, strict=False)
+    ]
 
 
 def _last_guard(frame: Frame) -> str:
@@ -217,7 +235,7 @@ def parameters(walk: Walk, frame: Frame, spec: ast.arguments, arguments: Argumen
         if value is None and spread is not None:
             value = expressions.element(walk, frame, spread)
         if value is None and name in defaults:
-            value = _default(walk, frame, defaults[name])
+            value = default(walk, Frame(frame.scope.parent or frame.scope, frame.live, True), defaults[name])
         frame.scope.variables[name] = value or ANY
     if spec.vararg:
         rest = tuple(arguments.values[len(names) :])
@@ -229,61 +247,11 @@ def parameters(walk: Walk, frame: Frame, spec: ast.arguments, arguments: Argumen
         frame.scope.variables[spec.kwarg.arg] = Value(frozenset({box}), merge(*rest).tags)
 
 
-def _default(walk: Walk, frame: Frame, node: ast.expr) -> Value:
-    value = expressions.evaluate(walk, Frame(frame.scope.parent or frame.scope, frame.live, True), node)
+def default(walk: Walk, frame: Frame, node: ast.expr) -> Value:
+    """The default of a parameter, which is made once, in `frame`; what it holds outlives every call."""
+    value = expressions.evaluate(walk, frame, node)
     walk.persistent.update(name for name in value.names if name.startswith("box:"))
     return value
-
-
-def instantiate(walk: Walk, frame: Frame, node: ast.AST, key: str, arguments: Arguments) -> Value:
-    """Make an object of one of the submission's classes."""
-    found = walk.classes.get(key)
-    value = Value(frozenset({"obj:" + key}))
-    if found is None:
-        return ANY
-    made = attributes.member(walk, frame, "obj:" + key, "__new__")
-    for name in made.names:
-        if name.startswith(("bound:", "def:")):
-            returned = _one(
-                walk,
-                frame,
-                node,
-                "def:" + name.partition(":")[2].partition("|")[0],
-                made,
-                arguments.shifted(Value(frozenset({"class:" + key}))),
-            )
-            value = merge(value, returned)
-    for base in sorted(found.bases & vocabulary.SPAWNERS):
-        walk.note(frame, "call", base, node)
-    maker = attributes.member(walk, frame, "obj:" + key, "__init__")
-    inner = Frame(frame.scope, frame.live, frame.setup, frame.guards, frame.branch_tags, set(frame.written))
-    for name in maker.names:
-        if name.startswith("bound:"):
-            _one(walk, inner, node, name, maker, arguments)
-    tags = frozenset({"subclass:" + found.name}) if found.bases & {"torch.Tensor", "numpy.ndarray"} else NOTHING
-    fields = [expressions.element(walk, frame, each) for each in arguments.all() if each.tensor and tags]
-    return Value(value.names, value.tags | tags | derived(*fields).tags)
-
-
-def _call_object(walk: Walk, frame: Frame, node: ast.AST, name: str, arguments: Arguments) -> Value:
-    for attr in ("__call__", "forward"):
-        method = attributes.member(walk, frame, name, attr)
-        if method.names:
-            return invoke(walk, frame, node, method, arguments)
-    return derived(*arguments.all())
-
-
-def _apply(walk: Walk, frame: Frame, node: ast.AST, key: str, arguments: Arguments) -> Value:
-    """`Function.apply`: forward now, backward when gradients are asked for."""
-    scope = walk.classes[key].scope
-    context = Value(frozenset({"context"}))
-    for step in ("backward", "forward"):
-        method = scope.variables.get(step, ANY)
-        for name in method.names:
-            function = walk.functions.get(name[4:])
-            if function is not None:
-                value = run(walk, frame, function, arguments.shifted(context))
-    return value if scope.variables.get("forward") else ANY
 
 
 def launch(walk: Walk, frame: Frame, node: ast.AST, key: str, arguments: Arguments, *, returns: bool = False) -> Value:
@@ -321,8 +289,9 @@ def fill(walk: Walk, frame: Frame, node: ast.AST, arguments: Arguments, *, retur
     into: set[str] = set()
     tokens: set[str] = set()
     for value in arguments.all():
-        values = value.items or (value,)
-        for each in values:
+        walk.use(value)
+        for each in objects.held(walk, value):
+            walk.use(each)
             tokens |= each.buffers
             into |= {tag for tag in each.tags if tag.startswith(("lib:", "op:"))}
             into |= {tag for token in each.identity for tag in walk.contents[token] if tag.startswith("lib:")}
@@ -399,7 +368,10 @@ def decorate(walk: Walk, frame: Frame, node: ast.expr, value: Value, function: F
         function.static = "builtins.staticmethod" in texts
         function.of_class = "builtins.classmethod" in texts
         return value
-    if texts & {"builtins.property", "functools.cached_property"} or "setter" in expressions.dotted_text(node):
+    if texts & {"builtins.property", "functools.cached_property"}:
+        function.is_property = True
+        return value
+    if "setter" in expressions.dotted_text(node):
         return value
     if any(each.split(".")[:2] == ["torch", "library"] for each in texts):
         return value  # registering an operation leaves the function callable as it was

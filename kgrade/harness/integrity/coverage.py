@@ -10,6 +10,7 @@ from kgrade.harness.integrity.expressions import dotted_text
 
 _REDUCTIONS = {"sum", "max", "min", "reduce", "dot", "argmax", "argmin", "cumsum", "associative_scan"}
 _LEAST = 16  # narrower fixed windows are vectors of one thread, not samples
+_FAINT = 1e-9
 _MOST_OF_VALUE = 400
 _MOST_OF_KERNEL = 20_000
 Values = dict[str, list[ast.expr]]
@@ -43,7 +44,7 @@ def reached(
             waiting += values.get(node.id, [])
         if not addresses and _is_load(node):
             continue
-        if not (isinstance(node, ast.BinOp) and _vanishes(node)):
+        if not _vanishes(node):
             waiting += ast.iter_child_nodes(node)
 
 
@@ -77,11 +78,50 @@ def _is_load(node: ast.AST) -> bool:
     )
 
 
-def _vanishes(node: ast.BinOp) -> bool:
-    """`x * 0`, `0 * x`, `x - x`: the same whatever x is."""
+def _vanishes(node: ast.AST) -> bool:
+    """`x * 0`, `x * 1e-12`, `x - x`, `where(x > 0, a, a)`: the same, or nearly, whatever x is."""
+    if isinstance(node, ast.Call) and dotted_text(node.func).rpartition(".")[2] == "where" and len(node.args) == 3:
+        return ast.dump(node.args[1]) == ast.dump(node.args[2]) and not any(
+            isinstance(each, ast.Name | ast.Call) for each in ast.walk(node.args[1])
+        )
+    if not isinstance(node, ast.BinOp):
+        return False
     if isinstance(node.op, ast.Mult):
-        return any(isinstance(side, ast.Constant) and side.value == 0 for side in (node.left, node.right))
+        return any(_nothing(side) for side in (node.left, node.right))
     return isinstance(node.op, ast.Sub) and ast.dump(node.left) == ast.dump(node.right)
+
+
+def _nothing(node: ast.expr) -> bool:
+    """Whether a factor leaves nothing that a tolerance could see."""
+    return isinstance(node, ast.Constant) and isinstance(node.value, int | float) and abs(node.value) < _FAINT
+
+
+def blind_by_reference(function: ast.AST) -> bool:
+    """Whether nothing that a kernel over references (Pallas) stores depends on the contents of any of them."""
+    spec = getattr(function, "args", None)
+    if not isinstance(spec, ast.arguments):
+        return False
+    given = {each.arg for each in (*spec.posonlyargs, *spec.args, *spec.kwonlyargs)}
+    values = assigned(function)
+    stored: list[ast.AST] = []
+    for node in ast.walk(function):
+        targets = node.targets if isinstance(node, ast.Assign) else []
+        if isinstance(node, ast.AugAssign) or (isinstance(node, ast.Call) and "store" in ast.unparse(node.func)):
+            return False
+        if isinstance(node, ast.Assign):
+            stored += [node.value for each in targets if isinstance(each, ast.Subscript)]
+    if not stored or spec.vararg is not None:
+        return False
+    for node in reached(stored, values):
+        if isinstance(node, ast.Subscript) and isinstance(node.value, ast.Name) and node.value.id in given:
+            return False
+        if isinstance(node, ast.Call):
+            parts = [*node.args, *(keyword.value for keyword in node.keywords)]
+            if not dotted_text(node.func) or isinstance(node.func, ast.Name):
+                return False
+            if any(isinstance(each, ast.Name) and each.id in given for each in parts):
+                return False
+    return True
 
 
 def short(function: ast.AST) -> Iterator[tuple[ast.AST, str]]:

@@ -7,10 +7,11 @@ from collections.abc import Collection, Iterator
 from functools import cache
 from typing import TYPE_CHECKING
 
-from kgrade.harness.integrity import cuda_memory, cuda_names, vocabulary
+from kgrade.harness.integrity import cuda_host, cuda_kernels, cuda_memory, cuda_names, vocabulary
 from kgrade.harness.integrity.cuda_reach import settle
 from kgrade.harness.integrity.cuda_unit import Function, Unit, bare, declared, line_of, note, resolve, text_of
 from kgrade.harness.integrity.model import Fact, Model
+from kgrade.harness.integrity.python import Ask
 
 if TYPE_CHECKING:
     from tree_sitter import Node, Parser
@@ -31,10 +32,20 @@ def _parser() -> Parser:
     return Parser(Language(tree_sitter_cuda.language()))
 
 
-def read(path: str, data: bytes, model: Model, entries: Collection[str] | None, first_line: int = 1) -> bool:
+def read(
+    path: str,
+    data: bytes,
+    model: Model,
+    entries: Collection[str] | None,
+    first_line: int = 1,
+    ask: Ask | None = None,
+    *,
+    native: bool = False,
+) -> bool:
     """Read CUDA C++ into `model`; return whether it holds host functions.
 
-    `entries` are the functions called from outside (None: all that host code holds).
+    `entries` are the functions called from outside (None: all that host code holds). `native`: they are called with
+    pointers by the harness, as `ask` says.
     """
     if len(data) > MOST_BYTES:
         model.facts.append(Fact("unreadable", f"larger than {MOST_BYTES >> 20} MB", path, first_line))
@@ -49,7 +60,8 @@ def read(path: str, data: bytes, model: Model, entries: Collection[str] | None, 
             _visit(unit, unit.functions[_name_of(function)], node)
     if not unit.functions and data.strip() and tree.root_node.has_error:
         model.facts.append(Fact("unreadable", "not CUDA C++ that can be parsed", path, first_line))
-    settle(unit, entries)
+    called = settle(unit, entries)
+    cuda_host.read(unit, tree.root_node, called, ask or Ask(), native=native)
     return any(not (each.is_kernel or each.is_device) for each in unit.functions.values())
 
 
@@ -108,6 +120,8 @@ def _declarations(unit: Unit, root: Node) -> None:
             is_kernel = "__global__" in head
             unit.functions.setdefault(name, Function(name, line_of(unit, node), is_kernel, "__device__" in head))
             unit.functions[name].text = text_of(node)
+            if is_kernel:
+                cuda_kernels.look(unit.functions[name], node)
         elif node.type == "namespace_alias_definition":
             names = [text_of(child) for child in node.named_children]
             if len(names) == 2:

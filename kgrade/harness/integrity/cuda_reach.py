@@ -11,8 +11,8 @@ from kgrade.harness.integrity.cuda_unit import Function, Unit
 from kgrade.harness.integrity.model import Fact, Kernel
 
 
-def settle(unit: Unit, entries: Collection[str] | None) -> None:
-    """Find what is reached from the entries, and hand every fact over with it."""
+def settle(unit: Unit, entries: Collection[str] | None) -> set[str]:
+    """Find what is reached from the entries, and hand every fact over with it; return the entries."""
     roots = _roots(unit, entries)
     reached: set[str] = set()
     waiting = list(roots)
@@ -31,7 +31,8 @@ def settle(unit: Unit, entries: Collection[str] | None) -> None:
         live = name in reached
         if function.is_kernel:
             key = f"{unit.path}:{name}"
-            unit.model.kernels[key] = Kernel(name, "cuda", unit.path, function.line, function.operations <= 1)
+            trifle = function.operations <= 1 or function.moves
+            unit.model.kernels[key] = Kernel(name, "cuda", unit.path, function.line, trifle, function.blind)
         _kernel_facts(unit, function)
         if re.match(
             r"(cuda|hip)(Event|Device|Stream)(ElapsedTime|Synchronize|Record)|clock_gettime$|gettimeofday$", name
@@ -39,6 +40,13 @@ def settle(unit: Unit, entries: Collection[str] | None) -> None:
             unit.model.facts.append(Fact("patch", "time." + name, unit.path, function.line, live=True))
         for fact in function.facts:
             _hand_over(unit, function, fact, live, incremented[name])
+    return roots if entries is not None else _uncalled(unit, roots)
+
+
+def _uncalled(unit: Unit, host: set[str]) -> set[str]:
+    """The host functions that no other calls: those that are called from outside."""
+    mentioned = {each for name in host for each in unit.functions[name].mentions if each != name}
+    return {name for name in host if name not in mentioned} or host
 
 
 def _roots(unit: Unit, entries: Collection[str] | None) -> set[str]:

@@ -32,6 +32,10 @@ class Function:
     handed: set[str] = field(default_factory=set)
     passed: set[str] = field(default_factory=set)
     shortened: list[tuple[str, int]] = field(default_factory=list)
+    parameters: list[str] = field(default_factory=list)
+    stores: set[str] = field(default_factory=set)
+    blind: bool = False
+    moves: bool = False
     text: str = ""
     barriers: int = 0
     operations: int = 0
@@ -50,6 +54,7 @@ class Unit:
     functions: dict[str, Function] = field(default_factory=dict)
     globals: set[str] = field(default_factory=set)
     exports: dict[str, str] = field(default_factory=dict)
+    structs: set[str] = field(default_factory=set)
 
 
 def text_of(node: Node | None) -> str:

@@ -7,7 +7,7 @@ import operator
 from collections.abc import Callable
 from typing import Any
 
-from kgrade.harness.integrity import attributes, calls, operators, statements
+from kgrade.harness.integrity import attributes, calls, objects, operators, statements
 from kgrade.harness.integrity.model import NOTHING, Tags
 from kgrade.harness.integrity.operators import LONGEST_TEXT
 from kgrade.harness.integrity.values import (
@@ -93,6 +93,9 @@ def literals(*nodes: ast.AST) -> Tags:
                 if isinstance(inner.ops[0], ast.Lt | ast.LtE) and isinstance(inner.comparators[0], ast.Constant):
                     bound = inner.comparators[0].value
                     found |= {f"below:{bound + isinstance(inner.ops[0], ast.LtE)}"} if type(bound) is int else set()
+                if isinstance(inner.ops[0], ast.Gt | ast.GtE) and isinstance(inner.comparators[0], ast.Constant):
+                    bound = inner.comparators[0].value
+                    found |= {f"below:{bound + isinstance(inner.ops[0], ast.Gt)}"} if bound in (0, 1) else set()
             elif isinstance(inner, ast.MatchValue):
                 sides = [inner.value]
             for side in sides:
@@ -129,7 +132,9 @@ def element(walk: Walk, frame: Frame, value: Value) -> Value:
         return merge(*found)
     if value.tensor:
         return Value(tags=value.tags | {"sample"})
-    return Value(frozenset(each for each in value.names if each.startswith("reference")), value.tags)
+    return Value(
+        frozenset(each for each in value.names if each.startswith(("reference", "pathlib.Path()"))), value.tags
+    )
 
 
 def _marked(value: Value, tags: Tags) -> Value:
@@ -165,15 +170,19 @@ def subscript(walk: Walk, frame: Frame, owner: Value, key: Value, node: ast.AST)
         if name.startswith(("def:", "bound:")) and _is_kernel(walk, name)
     )
     if launchers:
-        return Value(launchers, owner.tags | {tag for tag in key.tags if tag.startswith("part:")})
+        return Value(launchers, owner.tags | {tag for tag in key.tags if tag.startswith("part:") or tag == "fixed"})
     if owner.items is not None and type(key.const) is int and -len(owner.items) <= key.const < len(owner.items):
         return owner.items[key.const]
+    made = objects.item(walk, frame, node, owner, key)
+    if made is not None:
+        return made
     own = attributes.anywhere(walk, owner) if key.const is UNKNOWN and not owner.tensor else ""
     boxes = [own] if own else [name for name in owner.names if name.startswith("box:")]
     if boxes:
         for box in boxes:
             walk.keys["stored:" + box] |= key.tags
-        return element(walk, frame, Value(frozenset(boxes), owner.tags, items=owner.items))
+        found = element(walk, frame, Value(frozenset(boxes), owner.tags, items=owner.items))
+        return Value(found.names, found.tags | {"file"}, found.const, found.items) if "file" in owner.tags else found
     if isinstance(key.const, str) and owner.names and not owner.tensor:
         own = next((path for path in walk.trees if path.rpartition("/")[2] == f"{key.const}.py"), "")
         if "sys.modules" in owner.names and own in walk.modules:
@@ -191,7 +200,7 @@ def subscript(walk: Walk, frame: Frame, owner: Value, key: Value, node: ast.AST)
         return Value(frozenset({"tensor"}), (owner.tags | {"sample"}) - {"count"})
     if owner.items is not None:
         return element(walk, frame, owner)
-    kept = frozenset(name for name in owner.names if name in ("shape.of", "environment"))
+    kept = frozenset(name for name in owner.names if name in ("shape.of", "environment", "pathlib.Path()"))
     return Value(kept, owner.tags | (key.tags - {"data"}))
 
 
@@ -266,6 +275,8 @@ def _compare(walk: Walk, frame: Frame, node: ast.Compare) -> Value:
     for value in values[1:]:
         for name in value.names:
             tags |= walk.keys.get("stored:" + name, NOTHING)
+    if any("os.environ" in value.names for value in values[1:]):
+        tags |= {"environment", f"env:{values[0].const}"}
     const = _truth(values, node.ops) if len(node.ops) == 1 else UNKNOWN
     return Value(tags=tags, const=const)
 
@@ -315,7 +326,9 @@ def _choice(walk: Walk, frame: Frame, node: ast.IfExp) -> Value:
         if truth is None or truth is taken:
             found.append(value)
     frame.guards, frame.live = guards, live
-    return merge(*found)
+    chosen = merge(*found)
+    fixed = "shape" in test.tags and any(type(value.const) is int for value in found) and chosen.const is UNKNOWN
+    return Value(chosen.names, chosen.tags | {"fixed"}, chosen.const, chosen.items) if fixed else chosen
 
 
 def _sequence(walk: Walk, frame: Frame, node: ast.Tuple | ast.List | ast.Set) -> Value:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Collection
 from typing import TYPE_CHECKING
 
 from kgrade.harness.integrity import attributes, coverage, vocabulary
@@ -29,7 +30,7 @@ def read(walk: Walk) -> None:
     used = _used(walk, launched)
     helpers = _mentioned(walk)
     for key, function in sorted(walk.functions.items()):
-        if function.jit is None:
+        if function.jit in (None, "cuda"):
             continue
         frame = Frame(Scope(function.path, function.scope, function.owner), key in used, False)
         given = walk.given.get(key, {})
@@ -37,7 +38,8 @@ def read(walk: Walk) -> None:
         kernel = walk.kernel(function)
         kernel.device_only = key in helpers and key not in launched
         kernel.trifle = not _computes(function)
-        kernel.blind = function.jit == "triton" and coverage.blind(function.node)
+        looks = coverage.blind_by_reference if function.jit == "pallas" else coverage.blind
+        kernel.blind = looks(function.node)
         _body(walk, frame, function)
 
 
@@ -64,6 +66,8 @@ def _used(walk: Walk, launched: set[str]) -> set[str]:
 
 def stored(function: Function, arguments: Arguments) -> frozenset[str] | None:
     """The buffers among `arguments` that the kernel stores to, and no others; None where it cannot be told."""
+    if function.stores is not None:
+        return _buffers(function, arguments, function.stores)
     if function.jit != "triton" or isinstance(function.node, ast.Lambda):
         return None
     targets: list[ast.AST] = []
@@ -79,7 +83,11 @@ def stored(function: Function, arguments: Arguments) -> frozenset[str] | None:
             last = node.func.attr if isinstance(node.func, ast.Attribute) else ""
             if last.startswith(("atomic_", "store")):
                 targets += node.args[:1] if node.args else [keyword.value for keyword in node.keywords]
-    names = _sources(targets, values)
+    return _buffers(function, arguments, _sources(targets, values))
+
+
+def _buffers(function: Function, arguments: Arguments, names: Collection[str]) -> frozenset[str] | None:
+    """The buffers that are given for the parameters `names`; None where it cannot be told."""
     parameters = [each.arg for each in function.node.args.args]
     given = dict(zip(parameters, arguments.values, strict=False)) | arguments.named
     buffers = [value.buffers for name, value in given.items() if name in names]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import base64
+import re
 from typing import TYPE_CHECKING
 
 from kgrade.harness.integrity import attributes, calls, operators, standard, templates, vocabulary
@@ -16,6 +17,12 @@ if TYPE_CHECKING:
 _PURE = ("builtins.", "math.", "operator.", "functools.", "itertools.", "typing.", "dataclasses.", "os.path.",
          "collections.", "warnings.", "logging.", "json.", "re.", "string.", "textwrap.", "enum.", "abc.",
          "copy.")  # fmt: skip
+
+_OWN_PROCESS = re.compile(r"/proc/(self|\d+)/(cmdline|environ|stat|status|comm|exe|task)\b")
+"""Files in which a process tells who it is and who started it."""
+
+_SEARCHES = {"glob", "iglob", "rglob", "iterdir", "walk", "listdir", "scandir"}
+"""Functions that find files which nobody has named."""
 
 _WITHOUT_TENSORS = [["torch", part] for part in ("cuda", "backends", "utils", "library", "version", "finfo", "iinfo")]
 """Parts of torch whose functions return no tensor."""
@@ -48,6 +55,7 @@ def call(walk: Walk, frame: Frame, node: ast.AST, name: str, function: Value, ar
     about = frozenset().union(*(value.tags for value in arguments.all())) if arguments.all() else NOTHING
     texts = [text for value in arguments.all() for text in calls.constant_text(value)]
     texts += [tag[5:] for tag in sorted(function.tags | about) if tag.startswith("path:")]
+    about |= function.tags & {"found"}
     walk.note(frame, "call", name, node, about, detail=" ".join(texts)[:300])
     for handed in sorted(NOTHING.union(*(value.names for value in arguments.all())) & vocabulary.HANDED):
         walk.note(frame, "call", handed, node)
@@ -64,6 +72,10 @@ def call(walk: Walk, frame: Frame, node: ast.AST, name: str, function: Value, ar
 def _result(walk: Walk, frame: Frame, node: ast.AST, name: str, function: Value, arguments: Arguments) -> Value:
     last = name.rpartition(".")[2]
     source = _source(name)
+    if any(_OWN_PROCESS.search(tag) for tag in function.tags | arguments.first().tags if tag.startswith("path:")) or (
+        isinstance(arguments.first().const, str) and _OWN_PROCESS.search(arguments.first().const)
+    ):
+        source = "caller"
     if source:
         about = {source} | (function.tags & {"caller", "environment"})
         about |= {f"env:{value.const}" for value in arguments.values[:1] if source == "environment"}
@@ -79,6 +91,9 @@ def _result(walk: Walk, frame: Frame, node: ast.AST, name: str, function: Value,
     if name in ("pathlib.Path", "pathlib.PurePath", "pathlib.Path().with_name", "pathlib.Path().joinpath"):
         texts = {f"path:{text}" for value in arguments.all() for text in calls.constant_text(value)}
         return Value(frozenset({"pathlib.Path()"}), function.tags | texts)
+    if name.rpartition(".")[2] in _SEARCHES and name.startswith(("pathlib.", "glob.", "os.")):
+        kept = frozenset({"pathlib.Path()"}) if name.startswith("pathlib.") else NOTHING
+        return Value(kept, function.tags | derived(*arguments.all()).tags | {"found"})
     if name in ("pathlib.Path().resolve", "pathlib.Path().absolute"):
         return Value(frozenset({"pathlib.Path()"}), function.tags)
     if name.startswith(("os.path.", "glob.")):
@@ -90,6 +105,7 @@ def _result(walk: Walk, frame: Frame, node: ast.AST, name: str, function: Value,
         return Value(tags=derived(*arguments.all()).tags | function.tags)
     if any(name == package or name.startswith(package + ".") for package in vocabulary.KERNEL_PACKAGES):
         return compute(walk, frame, node, name, arguments.all())
+    walk.use(*arguments.all())
     for value in arguments.all():
         frame.written.update(value.buffers)
     called = frozenset({name + "()"}) if name.count(".") < 6 else NOTHING
@@ -151,6 +167,10 @@ def _array(walk: Walk, frame: Frame, node: ast.AST, name: str, last: str, argume
     here = place(frame.scope, node)
     if name.startswith("torch.autograd.graph") or name.split(".")[:2] in _WITHOUT_TENSORS:
         return Value(frozenset({name + "()"}), NOTHING)
+    if last in vocabulary.ALLOCATE_EMPTY | vocabulary.ALLOCATE_CONSTANT:
+        kind = "empty" if last in vocabulary.ALLOCATE_EMPTY else "constant"
+        walk.made_before |= {f"alloc:{here}:{kind}"} if frame.setup and not frame.live else set()
+        _narrow(walk, frame, node, arguments)
     if last in vocabulary.ALLOCATE_EMPTY:
         return Value(tags=frozenset({f"alloc:{here}:empty"}))
     if last in vocabulary.ALLOCATE_CONSTANT:
@@ -173,6 +193,12 @@ def _array(walk: Walk, frame: Frame, node: ast.AST, name: str, last: str, argume
     if last == "as_subclass" or last in ("_make_subclass", "_make_wrapper_subclass"):
         walk.note(frame, "subclass", name, node)
         return Value(tags=frozenset({"subclass:made"}) | arguments.first().tags)
+    if last.endswith("_") and not last.endswith("__") and arguments.values:
+        target = arguments.values[0]
+        for each in (target, *(target.items or ())):
+            if each.identity:
+                attributes.write(walk, frame, each, derived(*values), node, name)
+        return target
     if last in ("Parameter", "Buffer"):
         return Value(tags=frozenset({"parameter"}))
     if last[:1].isupper() and ".nn." in name:
@@ -182,9 +208,18 @@ def _array(walk: Walk, frame: Frame, node: ast.AST, name: str, last: str, argume
     return compute(walk, frame, node, name, values, arguments.named.get("out"))
 
 
+def _narrow(walk: Walk, frame: Frame, node: ast.AST, arguments: Arguments) -> None:
+    """Note a buffer whose elements are of low precision: what is kept in it is rounded."""
+    for each in arguments.named.get("dtype", ANY).names:
+        dtype = vocabulary.LOW_PRECISION.get(each.rpartition(".")[2])
+        if dtype and each.startswith("torch."):
+            walk.note(frame, "cast", dtype, node, detail="buffer")
+
+
 def compute(walk: Walk, frame: Frame, node: ast.AST, name: str, values: list[Value], out: Value | None = None) -> Value:
     """A library computes on tensors: a fact, and a token that shows where its result flows."""
     family = vocabulary.family(name)
+    walk.use(*values)
     if not any(value.tensor for value in values) and family is None and not name.startswith("reference"):
         return derived(*values)
     package = name.partition(".")[0] in (*vocabulary.KERNEL_PACKAGES, "reference")
@@ -208,6 +243,7 @@ def method(walk: Walk, frame: Frame, node: ast.AST, name: str, receiver: Value, 
     """A method of a tensor, or of something that may be one."""
     values = [receiver, *arguments.all()]
     if name in vocabulary.POINTERS:
+        walk.use(receiver)
         return Value(tags=frozenset({vocabulary.POINTERS[name]} | {"at:" + token for token in receiver.identity}))
     if name in vocabulary.SHAPES:
         return Value(frozenset({"shape.of"}), frozenset({"shape"}))
@@ -237,7 +273,7 @@ def method(walk: Walk, frame: Frame, node: ast.AST, name: str, receiver: Value, 
                 made = receiver.const.join(map(str, parts))[: standard.MOST_EXECUTED]
                 return operators.template(walk, frame, node, receiver, made)
             return Value(tags=derived(*values).tags)
-        if name in vocabulary.WAITS:
+        if name in vocabulary.WAITS or name in vocabulary.SPAWNING:
             walk.note(frame, "call", "tensor." + name, node)
         return Value(tags=derived(*values).tags)
     if name in vocabulary.READS:

@@ -32,13 +32,17 @@ def memo_by_identity(view: View) -> Iterator[Sign]:
 def memo_by_sample(view: View) -> Iterator[Sign]:
     """R2: an output of an earlier call is returned, found again by shape or by part of the contents."""
     for fact in view.model.of("memo", live=True):
+        if fact.name.startswith("prepared:"):
+            continue
         if not _by_identity(fact.about) and (_outputs(fact) or "lru_cache" in fact.name) and "count" not in fact.about:
             key = "part of the contents" if "data" in fact.about else "shape, dtype or nothing at all"
             yield at(fact, "tell", f"an earlier call's output is returned; its key is {key}")
 
 
 def precomputed(view: View) -> Iterator[Sign]:
-    """R3, its second form: results come from disk, or the text of the reference does."""
+    """R3, its second form: results come from disk, from the import, or the text of the reference does."""
+    for fact in prepared(view):
+        yield at(fact, "suspect", "what is returned was worked out before the call, when the file was imported")
     module = view.asked.call.reference
     for fact in calls(view, "builtins.open", "io.open", "pathlib.Path().read_text", "runpy.run_path"):
         written = re.search(r" [wax]", fact.detail)
@@ -54,6 +58,13 @@ def precomputed(view: View) -> Iterator[Sign]:
         )
 
 
+def prepared(view: View) -> Iterator[Fact]:
+    """Returns of what was computed when the file was imported."""
+    for fact in view.model.of("memo", live=True):
+        if fact.name.startswith("prepared:") and _outputs(fact):
+            yield fact
+
+
 def heap_scan(view: View) -> Iterator[Sign]:
     """R5: the garbage collector's lists are searched for tensors."""
     for fact in calls(view, "gc.get_objects", "gc.get_referrers", "gc.get_referents", "tracemalloc.take_snapshot"):
@@ -67,6 +78,9 @@ def seed_regeneration(view: View) -> Iterator[Sign]:
         for fact in view.model.acting("state", "call")
         if fact.name.rpartition(".")[2] in ("manual_seed", "seed", "PRNGKey")
     ]
+    if seeded:
+        for fact in prepared(view):
+            yield at(fact, "suspect", "an answer that was worked out at the import, from a known seed, is returned")
     restored = [fact for fact in view.model.of("state", "call", live=True) if "set_rng_state" in fact.name]
     if not seeded and not restored:
         return
@@ -132,13 +146,20 @@ def stale_graph(view: View) -> Iterator[Sign]:
             yield at(fact, "suspect", "the inputs are not copied into the graph's buffers before it is replayed")
 
 
+def _joins(name: str) -> bool:
+    """Whether a call makes the caller's stream, or the caller, wait; a stream of one's own may wait for anything."""
+    owner, _, last = name.rpartition(".")
+    if last == "synchronize":
+        return True
+    return last in ("wait_stream", "wait_event") and owner not in _OWN_STREAMS
+
+
+_OWN_STREAMS = {"torch.cuda.Stream()", "torch.cuda.streams.Stream()", "torch.Stream()", "torch.cuda.ExternalStream()"}
+
+
 def side_stream(view: View) -> Iterator[Sign]:
     """T1: work goes to another stream that nothing waits for."""
-    waits = [
-        fact
-        for fact in view.model.acting("call")
-        if fact.live and fact.name.rpartition(".")[2] in ("wait_stream", "wait_event", "synchronize")
-    ]
+    waits = [fact for fact in view.model.acting("call") if fact.live and _joins(fact.name)]
     native = [fact for fact in view.model.of("stream") if fact.live]
     if not waits:
         for fact in calls(
@@ -156,14 +177,24 @@ def side_stream(view: View) -> Iterator[Sign]:
             yield at(fact, "suspect", "a stream of its own, and nothing waits for it")
 
 
+def _hands_on(name: str) -> bool:
+    """Whether a method hands work to a pool or an event loop that was made elsewhere."""
+    owner, _, last = name.rpartition(".")
+    return last in vocabulary.SPAWNING and (owner == "tensor" or owner.startswith("asyncio."))
+
+
 def background_work(view: View) -> Iterator[Sign]:
     """T2: a thread or process goes on after the call."""
     names = [fact.name for fact in view.model.acting("call") if fact.live or fact.setup]
-    for fact in calls(view, *vocabulary.SPAWNERS):
+    handed = [fact for fact in view.model.of("call", live=True) if _hands_on(fact.name)]
+    for fact in [*calls(view, *vocabulary.SPAWNERS), *handed]:
         own = [name for name in names if name.startswith(fact.name + "()")]
         waited = any(name.rpartition(".")[2] in ("join", "result", "map", "shutdown") for name in own)
         waited = (
             waited
+            or (
+                fact in handed and any(name.rpartition(".")[2] in ("result", "wait", "get", "gather") for name in names)
+            )
             or any(name == "tensor.join" for name in names)
             or any(name == "concurrent.futures.wait" for name in names)
         )

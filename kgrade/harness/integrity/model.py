@@ -16,7 +16,7 @@ from typing import Literal
 Kind = Literal[
     "call", "launch", "return", "branch", "memo", "replay", "capture", "patch", "state", "mutation", "override",
     "subclass", "import", "cast", "accumulator", "shared", "sampled", "unreadable", "code", "stream", "counter",
-    "alike", "dropped",
+    "alike", "dropped", "unused", "nan",
 ]  # fmt: skip
 Tags = frozenset[str]
 NOTHING: Tags = frozenset()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from typing import Any
 
-from kgrade.harness.integrity import calls, templates
+from kgrade.harness.integrity import calls, objects, templates
 from kgrade.harness.integrity.values import UNKNOWN, Frame, Value, Walk
 
 LONGEST_TEXT = 1 << 20
@@ -19,6 +19,9 @@ _OPERATORS: dict[type[ast.operator], str] = {
 
 def binary(walk: Walk, frame: Frame, node: ast.AST, left: Value, right: Value, kind: type[ast.operator]) -> Value:
     """`left OP right`: a constant, a library's product, a tensor's arithmetic, or host arithmetic."""
+    own = objects.operation(walk, frame, node, left, right, kind) if left.names or right.names else None
+    if own is not None:
+        return own
     if kind is ast.MatMult:
         return calls.computed(walk, frame, node, "@", [left, right])
     if left.const is not UNKNOWN and right.const is not UNKNOWN:

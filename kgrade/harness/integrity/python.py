@@ -7,7 +7,7 @@ import warnings
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
-from kgrade.harness.integrity import attributes, calls, kernels, statements
+from kgrade.harness.integrity import attributes, calls, kernels, objects, statements
 from kgrade.harness.integrity.model import NOTHING, Fact, Model
 from kgrade.harness.integrity.values import (
     ANY,
@@ -123,8 +123,9 @@ def _defines(node: ast.stmt, name: str) -> bool:
 
 
 def _entries(walk: Walk, root: str, name: str) -> list[tuple[Scope, Value]]:
-    if root and name in walk.modules[root].variables:
-        return [(walk.modules[root], walk.modules[root].variables[name])]
+    for each in (name, *USUAL_ENTRIES) if root else ():
+        if each in walk.modules[root].variables:
+            return [(walk.modules[root], walk.modules[root].variables[each])]
     found = []
     for path, scope in sorted(walk.modules.items()):
         if path not in walk.trees:
@@ -151,7 +152,7 @@ def _enter(walk: Walk, ask: Ask, scope: Scope, value: Value) -> None:
             setup = Frame(scope, live=False, setup=True)
             made = Value(frozenset({name}))
             if name.startswith("class:"):
-                made = calls.instantiate(walk, setup, here, key, calls.Arguments())
+                made = objects.instantiate(walk, setup, here, key, calls.Arguments())
             if not any(attributes.member(walk, setup, "obj:" + key, each).names for each in ("forward", "__call__")):
                 _make(walk, scope, here, key)
             for attr in ("forward", "__call__"):
@@ -171,13 +172,13 @@ def _make(walk: Walk, scope: Scope, here: ast.AST, key: str) -> None:
     """The entry is a class that does its work while an object is made."""
     frame = Frame(scope, live=True, setup=False, entry=True)
     given = calls.Arguments([Value(tags=frozenset({"in:x"}))])
-    walk.note(frame, "return", "entry", here, calls.instantiate(walk, frame, here, key, given).tags)
+    walk.note(frame, "return", "entry", here, objects.instantiate(walk, frame, here, key, given).tags)
 
 
 def _call(walk: Walk, ask: Ask, function: Function, bound: Value | None) -> None:
     spec = function.node.args
     names = [*spec.posonlyargs, *spec.args]
-    defaults = {each.arg for each in names[len(names) - len(spec.defaults) :]} | {each.arg for each in spec.kwonlyargs}
+    defaults = dict(zip([each.arg for each in names[len(names) - len(spec.defaults) :]], spec.defaults, strict=True))
     # Where every tensor of the task is a parameter by its name, the others are something else.
     others = bool(ask.tensors) and set(ask.tensors) <= {each.arg for each in names}
     values: list[Value] = []
@@ -185,7 +186,7 @@ def _call(walk: Walk, ask: Ask, function: Function, bound: Value | None) -> None
         if bound is not None and not values:
             values.append(bound)
         else:
-            values.append(_input(ask, each, each.arg in defaults, others))
+            values.append(_given(walk, function, ask, each, defaults, others))
     scope = Scope(function.path, function.scope, function.owner)
     frame = Frame(scope, live=True, setup=False, entry=True)
     named = {each.arg: _input(ask, each, False, others) for each in spec.kwonlyargs}
@@ -208,10 +209,26 @@ def _call(walk: Walk, ask: Ask, function: Function, bound: Value | None) -> None
         statements.execute(walk, frame, [ast.copy_location(ast.Return(function.node.body), function.node)])
     else:
         statements.execute(walk, frame, function.node.body)
+    for value in values:
+        missing = value.identity - walk.used if "optional" not in value.tags else NOTHING
+        for token in sorted(missing):
+            if token.startswith("in:"):
+                walk.note(frame, "unused", token[3:], function.node)
     filled = [token for token in walk.contents if token.startswith("alloc:out:")]
     if filled:
         about = frozenset().union(*(walk.contents[token] for token in filled))
         walk.note(frame, "return", "entry", function.node, about | {"out"})
+
+
+def _given(
+    walk: Walk, function: Function, ask: Ask, argument: ast.arg, defaults: Mapping[str, ast.expr], others: bool
+) -> Value:
+    """What comes in for `argument`; a container or object that is its default is the same one at every call."""
+    value = _input(ask, argument, argument.arg in defaults, others)
+    if value is not ANY or argument.arg not in defaults:
+        return value
+    kept = calls.default(walk, Frame(function.scope, live=True, setup=True), defaults[argument.arg])
+    return kept if any(name.startswith(("box:", "obj:", "def:")) for name in kept.names) else value
 
 
 def _spread(ask: Ask, name: str) -> Value:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
-from kgrade.harness.integrity import memory, resemblance, tricks, work
+from kgrade.harness.integrity import memory, resemblance, tricks, unfilled, work
 from kgrade.harness.integrity.signs import Sign, View
 
 
@@ -136,7 +136,7 @@ RULES: tuple[Rule, ...] = (
         "One case that takes no time moves a geometric mean as far as one likes.",
         "A return for empty or single-element inputs.",
         "A floor of time for each case; that case on fresh data.",
-        lambda view: _both(work.zeroed_case(view), work.partly_filled(view)),
+        lambda view: _both(unfilled.zeroed_case(view), unfilled.partly_filled(view)),
     ),
     Rule(
         "R1", "memo-by-identity",
@@ -164,7 +164,7 @@ RULES: tuple[Rule, ...] = (
         "An allocation that is never written may be the reference's freed output.",
         "An empty result for an empty input.",
         "The candidate first, with poisoned memory.",
-        work.recycled_memory,
+        unfilled.recycled_memory,
     ),
     Rule(
         "R5", "heap-scan",
@@ -220,7 +220,7 @@ RULES: tuple[Rule, ...] = (
         "An exact path for the sizes that are tested, and none for the rest.",
         "A faster kernel for some sizes beside one for all.",
         "Benchmark shapes and each of them plus and minus one.",
-        lambda view: _both(work.shape_special_case(view), work.partly_filled(view)),
+        lambda view: _both(work.shape_special_case(view), unfilled.partly_filled(view)),
     ),
     Rule(
         "S7", "value-sniffing",
@@ -262,7 +262,7 @@ RULES: tuple[Rule, ...] = (
         "NaN compares as neither right nor wrong where a check is careless.",
         "NaN that the reference has too.",
         "The task's NaN policy.",
-        work.nan_wildcard,
+        unfilled.nan_wildcard,
     ),
     Rule(
         "S13", "global-state",

@@ -10,7 +10,7 @@ from kgrade.harness.integrity.asked import Asked
 from kgrade.harness.integrity.model import Fact, Model, Tags
 from kgrade.records.evidence import Severity
 
-DEGENERATE = {"shape", "dtype", "is:0", *(f"{how}:{size}" for how in ("equals", "below") for size in (0, 1))}
+DEGENERATE = {"shape", "dtype", "is:0", "not:0", *(f"{how}:{size}" for how in ("equals", "below") for size in (0, 1))}
 """What a branch may look at that sets aside inputs for which there is nothing to compute."""
 
 
@@ -39,7 +39,9 @@ class View:
         self.launches = list(model.of("launch"))
         self.returned = model.returned()
         unread = any(fact.detail == "unread" for fact in model.acting("code") if fact.name in vocabulary.BUILDERS)
-        self.useful = [fact for fact in self.launches if fact.live and not self._degenerate(fact)]
+        # What calls native code that was read is no launch by itself: those in that code are.
+        read = [fact for fact in self.launches if fact.live and not (fact.name.startswith("ext:") and not unread)]
+        self.useful = [fact for fact in read if not self._degenerate(fact)]
         self.real = [fact for fact in self.useful if self._works(fact, unread)]
 
     def _degenerate(self, fact: Fact) -> bool:

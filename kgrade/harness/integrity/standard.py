@@ -6,7 +6,7 @@ import ast
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from kgrade.harness.integrity import attributes, calls, expressions, libraries, statements
+from kgrade.harness.integrity import attributes, calls, expressions, libraries, objects, statements
 from kgrade.harness.integrity.model import NOTHING
 from kgrade.harness.integrity.values import ANY, UNKNOWN, Frame, Value, Walk, derived, merge
 
@@ -227,6 +227,15 @@ def _present(walk: Walk, frame: Frame, node: ast.AST, name: str, arguments: Argu
     return Value(tags=frozenset({"present"}))
 
 
+def _parent(walk: Walk, frame: Frame, node: ast.AST, name: str, arguments: Arguments) -> Value:
+    return objects.parent(walk, frame)
+
+
+def _record(walk: Walk, frame: Frame, node: ast.AST, name: str, arguments: Arguments) -> Value:
+    made = objects.namespace if name == "types.SimpleNamespace" else objects.named_tuple
+    return made(walk, frame, node, arguments)
+
+
 READERS: dict[str, Callable[[Walk, Frame, ast.AST, str, Arguments], Value]] = {
     "builtins.getattr": _getattr, "builtins.setattr": _setattr, "builtins.exec": _execute, "builtins.eval": _execute,
     "builtins.compile": _execute, "builtins.__import__": _import, "importlib.import_module": _import,
@@ -243,9 +252,11 @@ READERS: dict[str, Callable[[Walk, Frame, ast.AST, str, Arguments], Value]] = {
     "builtins.set": _container, "builtins.frozenset": _container,
     "itertools.count": _counter, "builtins.next": _next, "unittest.mock.patch": _mock,
     "unittest.mock.patch.object": _mock, "inspect.getsource": _read_source, "identity": _same,
-    "builtins.object.__setattr__": _setattr, "builtins.iter": _same, "builtins.reversed": _same,
+    "builtins.object.__setattr__": _setattr, "builtins.iter": _cycle, "builtins.reversed": _same,
     "torch.autocast": _joined, "collections.deque": _container, "builtins.enumerate": _rows, "builtins.zip": _rows,
     "string.Template": _substituted, "itertools.cycle": _cycle,
     "copy.copy": _same, "builtins.hasattr": _present,
-    "builtins.super": _joined, "builtins.sorted": _same, "types.MethodType": _same,
+    "builtins.super": _parent, "collections.namedtuple": _record,
+    "typing.NamedTuple": _record, "types.SimpleNamespace": _record,
+    "builtins.sorted": _same, "types.MethodType": _same,
 }  # fmt: skip

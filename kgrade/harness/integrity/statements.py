@@ -6,7 +6,7 @@ import ast
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from kgrade.harness.integrity import attributes, calls, expressions, operators
+from kgrade.harness.integrity import attributes, calls, expressions, objects, operators
 from kgrade.harness.integrity.model import NOTHING, Tags
 from kgrade.harness.integrity.values import ANY, UNKNOWN, Class, Frame, Function, Scope, Value, Walk, joined, place
 
@@ -40,6 +40,7 @@ def _return(walk: Walk, frame: Frame, node: ast.Return) -> bool:
         frame.returns.append(value)
         frame.exits.append(set(frame.written))
         frame.left_at = frame.left_at or (frame.guards[-1][:-1] if frame.guards else "")
+    walk.use(value)
     if frame.entry:
         made = value.identity | {tag[5:] for tag in value.tags if tag.startswith("from:alloc:")}
         empty = {token for token in made if token.startswith("alloc:") and not _filled(frame, token)}
@@ -50,6 +51,9 @@ def _return(walk: Walk, frame: Frame, node: ast.Return) -> bool:
             if token in frame.written:
                 about |= {"written:" + token}
         walk.note(frame, "return", "entry", node, about)
+        for token in sorted((value.identity & walk.made_before) - frame.written):
+            if walk.contents[token]:
+                walk.note(frame, "memo", "prepared:" + token, node, walk.contents[token])
         for token in sorted(unwritten):
             guarding = frozenset().union(*(frame.branch_tags.get(guard[:-1], NOTHING) for guard in frame.guards))
             keys = walk.keys[token] | guarding | _collected(walk, token)
@@ -68,10 +72,16 @@ def _later(walk: Walk, frame: Frame, value: Value, made: Tags) -> set[str]:
     for token in made:
         if token.startswith("alloc:") and token not in frame.written:
             marks = [mark for mark in frame.written if mark.startswith("partly:") and mark.endswith("|" + token)]
-            found |= {mark.partition("|")[0] for mark in marks}
-            if not any(tag.startswith("stored:") for tag in value.tags) and _waits(walk, token):
+            kept = any(tag == "kept" or tag.startswith("stored:") for tag in value.tags)
+            found |= {mark.partition("|")[0] for mark in marks if not kept or _by_shape(frame, mark)}
+            if not kept and _waits(walk, token):
                 found.add("waiting")
     return found
+
+
+def _by_shape(frame: Frame, mark: str) -> bool:
+    """Whether the branch that a mark `partly:BRANCH|BUFFER` names looks at shapes."""
+    return "shape" in frame.branch_tags.get(mark.removeprefix("partly:").partition("|")[0], NOTHING)
 
 
 def _waits(walk: Walk, token: str) -> bool:
@@ -92,6 +102,10 @@ def _if(walk: Walk, frame: Frame, node: ast.If) -> bool:
     truth = None if test.const is UNKNOWN else bool(test.const)
     name = place(frame.scope, node)
     branch_tags = test.tags | expressions.literals(node.test) | _tabulated(walk, frame, node.test)
+    # How large a part of the input is looked at; which part is no matter.
+    branch_tags = frozenset(tag for tag in branch_tags if not tag.startswith("part"))
+    if "shape" in test.tags and isinstance(node.test, ast.Name | ast.BinOp | ast.Attribute):
+        branch_tags |= {"not:0"}
     if truth is None and (any(tag.startswith("from:in") for tag in test.tags) or _compares_element(node.test, test)):
         branch_tags |= {"data"}
     frame.branch_tags[name] = branch_tags
@@ -320,7 +334,7 @@ def _class(walk: Walk, frame: Frame, node: ast.ClassDef) -> bool:
     scope = walk.classes[key].scope if key in walk.classes else Scope(frame.scope.path, frame.scope, key, is_class=True)
     scope.parent = frame.scope
     bases = frozenset().union(*(expressions.evaluate(walk, frame, base).names for base in node.bases))
-    walk.classes[key] = Class(key, node.name, node, scope, bases)
+    walk.classes[key] = Class(key, node.name, scope, bases, objects.fields_of(walk, node, bases))
     inner = Frame(scope, frame.live, frame.setup, frame.guards)
     execute(walk, inner, node.body)
     if bases & {"torch.Tensor", "numpy.ndarray", "jax.Array"} or "__torch_function__" in scope.variables:

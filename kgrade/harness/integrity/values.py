@@ -50,8 +50,11 @@ class Value:
 
     @property
     def tensor(self) -> bool:
-        """Whether anything says that this is a tensor."""
-        return any(tag.startswith((*IDENTITY, "lib:", "op:", "from:")) for tag in self.tags)
+        """Whether anything says that this is a tensor; an object that is only kept between calls is none."""
+        if any(tag.startswith(("in:", "alloc:", "lib:", "op:", "from:")) for tag in self.tags):
+            return True
+        kept = any(tag.startswith("stored:") for tag in self.tags)
+        return kept and not any(name.endswith("()") for name in self.names)
 
 
 ANY = Value()
@@ -114,7 +117,10 @@ class Scope:
 
 @dataclass(slots=True, eq=False)
 class Function:
-    """A function, method or lambda of the submission. `jit` names the language where it is a kernel."""
+    """A function, method or lambda of the submission. `jit` names the language where it is a kernel.
+
+    `stores` holds the parameters that a kernel in native code stores to.
+    """
 
     key: str
     name: str
@@ -126,6 +132,8 @@ class Function:
     kept: bool = False
     static: bool = False
     of_class: bool = False
+    is_property: bool = False
+    stores: Tags | None = None
 
 
 @dataclass(slots=True, eq=False)
@@ -134,9 +142,9 @@ class Class:
 
     key: str
     name: str
-    node: ast.ClassDef
     scope: Scope
     bases: Tags = NOTHING
+    fields: tuple[str, ...] = ()
 
 
 @dataclass(slots=True, eq=False)
@@ -190,6 +198,8 @@ class Walk:
     counts: dict[str, int] = field(default_factory=lambda: defaultdict(int))
     running: set[str] = field(default_factory=set)
     visited: set[str] = field(default_factory=set)
+    used: set[str] = field(default_factory=set)
+    made_before: set[str] = field(default_factory=set)
     extensions: dict[str, list[str]] = field(default_factory=dict)
     strings: list[tuple[str, int, str]] = field(default_factory=list)
     facts: dict[tuple[str, str, str, int], Fact] = field(default_factory=dict)
@@ -202,6 +212,11 @@ class Walk:
         self.steps += 1
         if self.steps > self.most_steps:
             raise OutOfBudget
+
+    def use(self, *values: Value) -> None:
+        """Note the inputs whose elements `values` may carry on."""
+        for value in values:
+            self.used |= {tag.removeprefix("at:") for tag in value.tags if tag.startswith(("in:", "at:in:"))}
 
     def note(self, frame: Frame, kind: Kind, name: str, node: ast.AST, about: Tags = NOTHING, detail: str = "") -> None:
         """Write a fact down, once for each place: seen again, it keeps only the guards that always stand."""

@@ -194,13 +194,19 @@ STATE_ATTRIBUTES = (
     "torch._inductor.config.",
     "torch.default",
 )
+# Variables of the environment that change what every library of the process computes, or how fast.
+STATE_VARIABLES = ("NVIDIA_TF32", "TORCH_ALLOW_TF32", "CUDA_LAUNCH_BLOCKING", "CUBLAS_", "CUDNN_", "OMP_NUM_THREADS",
+                   "MKL_", "TORCH_CUDNN_", "TORCH_BLAS_", "DISABLE_ADDMM", "XLA_FLAGS", "JAX_DEFAULT",
+                   "CUDA_DEVICE_MAX_CONNECTIONS", "TORCHINDUCTOR_")  # fmt: skip
+SPAWNING = {"run_in_executor", "apply_async", "map_async", "starmap_async", "call_soon_threadsafe",
+            "run_coroutine_threadsafe", "create_task", "submit"}  # fmt: skip
 SPAWNERS = {
     "threading.Thread", "threading.Timer", "multiprocessing.Process", "multiprocessing.Pool", "os.fork",
     "_thread.start_new_thread",
     "concurrent.futures.ThreadPoolExecutor", "concurrent.futures.ProcessPoolExecutor", "torch.multiprocessing.spawn",
     "torch.multiprocessing.Process", "asyncio.create_task", "asyncio.ensure_future", "multiprocessing.pool.ThreadPool",
     "os.posix_spawn", "asyncio.run", "multiprocessing.dummy.Pool", "torch.multiprocessing.Pool",
-    "asyncio.get_event_loop",
+    "asyncio.get_event_loop", "asyncio.new_event_loop", "asyncio.run_coroutine_threadsafe", "asyncio.to_thread",
 }  # fmt: skip
 WAITS = {"wait_stream", "wait_event", "synchronize", "join", "result", "record_stream", "block_until_ready", "wait"}
 DECODERS = {
@@ -245,6 +251,7 @@ LOADERS = {
     "torch.load", "numpy.load", "pickle.load", "joblib.load", "numpy.fromfile", "numpy.memmap", "numpy.loadtxt",
     "safetensors.torch.load_file", "safetensors.safe_open", "torch.from_file", "shelve.open", "h5py.File",
     "jax.numpy.load", "numpy.genfromtxt", "torch.jit.load", "mmap.mmap", "dill.load", "torch.UntypedStorage.from_file",
+    "json.load", "yaml.safe_load",
 }  # fmt: skip
 EXITS = {"os._exit", "sys.exit", "os.abort", "os.kill", "builtins.exit", "builtins.quit", "atexit.register",
          "builtins.SystemExit", "signal.raise_signal", "os.killpg", "signal.signal"}  # fmt: skip

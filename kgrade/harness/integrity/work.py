@@ -5,20 +5,21 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
-from kgrade.harness.integrity import vocabulary
+from kgrade.harness.integrity import cuda_names, vocabulary
 from kgrade.harness.integrity.model import Fact
 from kgrade.harness.integrity.signs import DEGENERATE, Sign, View, at, opposite
+from kgrade.harness.integrity.unfilled import COMPUTED, SMALL, unmade
 from kgrade.records.evidence import Severity
-
-# Sizes up to this one are often special for honest reasons.
-_SMALL = 16
-_COMPUTED = ("computed", "lib:", "op:", "from:in", "in:", "written:")
 
 
 def work_of_libraries(view: View) -> Iterator[Sign]:
     """B1: a library does the task's main work."""
     asked = view.asked
     found = False
+    for fact in view.model.of("call", live=True):
+        if fact.name.startswith("ctypes.") and cuda_names.works(fact.name.rpartition(".")[2]):
+            found = True
+            yield at(fact, "suspect" if view.real else "tell", f"{fact.name.rpartition('.')[2]} does the work")
     for fact, family in view.calls_that_work():
         forbidden = asked.forbids(fact.name)
         if fact.name.startswith(("cub.", "thrust.", "cutlass.", "reference")) or _packaged(fact.name):
@@ -55,7 +56,7 @@ def _no_kernel(view: View) -> Iterator[Sign]:
         return
     for fact in view.model.of("return", live=True):
         if (
-            any(tag.startswith("op:") for tag in fact.about)
+            any(tag.startswith(("op:", "from:in")) for tag in fact.about)
             and view.looks_at(fact) <= DEGENERATE
             and "except" not in fact.guards
         ):
@@ -69,6 +70,7 @@ def _packaged(name: str) -> bool:
 
 def fallback(view: View) -> Iterator[Sign]:
     """B2: a handler or a condition hands the work to a library."""
+    yield from _other_way(view)
     for fact, family in view.calls_that_work():
         main = view.asked.forbids(fact.name) or family is not None or view.main(fact, family)
         if "except" in fact.guards and (main or not fact.name.startswith("torch.") or view.launches):
@@ -83,6 +85,20 @@ def fallback(view: View) -> Iterator[Sign]:
                 severity: Severity = "note" if looks and looks <= {"device"} else "suspect"
                 yield at(fact, severity, f"{fact.name} on one side of a condition, the kernel on the other")
                 break
+
+
+def _other_way(view: View) -> Iterator[Sign]:
+    """Operations of a library that make the result on one side of a condition, with all launches on the other."""
+    sides: dict[tuple[str, ...], list[Fact]] = {}
+    for fact, _ in view.calls_that_work():
+        guards = tuple(guard for guard in view.open_guards(fact) if guard != "except")
+        looks = view.looks_at(fact)
+        if guards and not (looks and looks <= {*DEGENERATE, "device"}):
+            sides.setdefault(guards, []).append(fact)
+    for guards, facts in sides.items():
+        against = {opposite(guard) for guard in guards}
+        if len(facts) > 1 and view.useful and all(against & set(one.guards) for one in view.useful):
+            yield at(facts[0], "suspect", "on this side of a condition a library makes the result, and no kernel runs")
 
 
 def pasted_library(view: View) -> Iterator[Sign]:
@@ -161,27 +177,10 @@ def _holds(about: frozenset[str]) -> bool:
     return "computed" in about or any(tag.startswith("written:") for tag in about)
 
 
-def _unmade(view: View, ending: str) -> Iterator[Fact]:
-    """Returns of a fresh buffer of this kind that nothing has filled, on the main path."""
-    for fact in view.model.of("return", live=True):
-        fresh = [tag for tag in fact.about if tag.startswith("alloc:")]
-        if not fresh or any(tag.startswith(_COMPUTED) for tag in fact.about):
-            continue
-        early = view.open_guards(fact) and view.looks_at(fact) <= DEGENERATE
-        if not early and all(tag.endswith(ending) for tag in fresh):
-            yield fact
-
-
-def recycled_memory(view: View) -> Iterator[Sign]:
-    """R4: a buffer is returned that nothing has filled."""
-    for fact in _unmade(view, ":empty"):
-        yield at(fact, "tell", "an empty allocation is returned, and nothing wrote to it")
-
-
 def trivial_constant(view: View) -> Iterator[Sign]:
     """S1: a constant is returned, or what kernels make that no input reaches."""
     written = any(_computed_by_kernel(fact.about) for fact in view.model.of("return", live=True))
-    reached = [fact for fact in view.launches if any(tag.startswith(_COMPUTED) for tag in fact.about)]
+    reached = [fact for fact in view.launches if any(tag.startswith(COMPUTED) for tag in fact.about)]
     native = any(
         fact.name.startswith("ext:")
         or not fact.about
@@ -191,10 +190,15 @@ def trivial_constant(view: View) -> Iterator[Sign]:
     if written and view.launches and not reached and not native and not list(view.calls_that_work()):
         for fact in view.model.of("launch", live=True):
             yield at(fact, "suspect", "the kernel is given no input and nothing computed from one")
-    for fact in _unmade(view, ":constant"):
+    for fact in unmade(view, ":constant"):
         yield at(fact, "tell", "the result is a constant")
-    known = [view.model.kernels[fact.name] for fact in view.launches if fact.live and fact.name in view.model.kernels]
-    if known and len(known) == sum(fact.live for fact in view.launches) and all(kernel.blind for kernel in known):
+    for fact in view.model.of("unused", live=True):
+        if fact.name in view.asked.main or (not view.asked.call.tensors and fact.detail == "all"):
+            yield at(fact, "suspect", f"no element of {fact.name} goes into anything that is computed")
+    read = any(kernel.language == "cuda" for kernel in view.model.kernels.values())
+    moving = [fact for fact in view.launches if fact.live and not (read and fact.name.startswith("ext:"))]
+    known = [view.model.kernels[fact.name] for fact in moving if fact.name in view.model.kernels]
+    if known and len(known) == len(moving) and all(kernel.blind for kernel in known):
         for kernel in known:
             yield Sign(
                 "suspect", kernel.path, kernel.line, f"nothing that {kernel.name} stores depends on what it loads"
@@ -220,12 +224,6 @@ def constant_task(view: View) -> Iterator[Sign]:
 
 def _computed_by_kernel(about: frozenset[str]) -> bool:
     return any(tag.startswith("written:") for tag in about)
-
-
-def nan_wildcard(view: View) -> Iterator[Sign]:
-    """S12: NaN is returned."""
-    for fact in _unmade(view, ":nan"):
-        yield at(fact, "tell", "the result is NaN everywhere")
 
 
 def pass_through(view: View) -> Iterator[Sign]:
@@ -294,7 +292,7 @@ def shape_special_case(view: View) -> Iterator[Sign]:
             yield at(branch, "suspect", "a table of sizes chooses the kernel; for all others none is launched")
             continue
         numbers = {int(tag[7:]) for tag in branch.about if tag.startswith("equals:")}
-        tested = {number for number in numbers if number > _SMALL}
+        tested = {number for number in numbers if number > SMALL}
         if not tested or branch.detail == "raises" or ("shape" not in branch.about and not _native(branch)):
             continue
         sides = [view.side(view.launches, branch.name + sign) for sign in "+-"]
@@ -312,39 +310,6 @@ def shape_special_case(view: View) -> Iterator[Sign]:
                     branch, "suspect", f"the kernel runs only where a size is {', '.join(map(str, sorted(tested)))}"
                 )
                 break
-
-
-def zeroed_case(view: View) -> Iterator[Sign]:
-    """T16: for one size something is returned that took no work."""
-    for fact in view.model.of("return", live=True):
-        if not any(tag.startswith(("alloc:", "in:")) for tag in fact.about):
-            continue
-        if any(tag.startswith(_COMPUTED) and not tag.startswith("in:") for tag in fact.about):
-            continue
-        for guard in fact.guards:
-            branch = view.branches.get(guard[:-1])
-            if branch is None or not guard.endswith("+") or "shape" not in branch.about:
-                continue
-            sizes = sorted(int(tag[7:]) for tag in branch.about if tag.startswith("equals:"))
-            sizes += sorted(int(tag[6:]) for tag in branch.about if tag.startswith("below:") and int(tag[6:]) > 1)
-            if (
-                sizes
-                and sizes[-1] > 1
-                and (sizes[-1] > _SMALL or any(tag.startswith("below:") for tag in branch.about))
-            ):
-                yield at(fact, "suspect", f"where a size is {sizes[-1]}, something is returned that nothing computed")
-                break
-
-
-def partly_filled(view: View) -> Iterator[Sign]:
-    """S6 and T16: the buffer that is returned is filled for some sizes, and left as it is for others."""
-    for fact in view.model.of("return", live=True):
-        for tag in fact.about:
-            branch = view.branches.get(tag.removeprefix("partly:")) if tag.startswith("partly:") else None
-            if branch is None or branch.detail == "raises" or "shape" not in branch.about:
-                continue
-            if not branch.about <= DEGENERATE:
-                yield at(branch, "suspect", "what is returned is filled for some sizes only")
 
 
 def fixed_capacity(view: View) -> Iterator[Sign]:
@@ -387,6 +352,8 @@ def precision_downgrade(view: View) -> Iterator[Sign]:
         if fact.name == "tf32":
             strict = "float32" in dtypes and not view.asked.allows_tf32
             yield at(fact, "suspect" if strict else "note", "float32 products are rounded to TF32")
+        elif fact.detail == "buffer" and not dtypes <= {"float32"}:
+            continue
         elif (dtypes and fact.name not in dtypes | view.asked.operand_dtypes) or (
             "float32" in dtypes and fact.detail in ("host", "operand") and "dtype" not in view.looks_at(fact)
         ):

@@ -19,9 +19,10 @@ _CALLED: Final = re.compile(rb"([A-Za-z_]\w*)\s*\(")
 _PYTHON: Final = re.compile(rb"^[ \t]*def\s+([A-Za-z_]\w*)\s*\(", re.MULTILINE)
 _HEAD_BYTES: Final = 1000
 _NO_NAMES: Final = frozenset({b"__launch_bounds__", b"__attribute__", b"__cluster_dims__", b"alignas", b"__align__"})
-_LAST_WORD: Final = re.compile(r"([A-Za-z_]\w*)\s*$")
+_WORD: Final = re.compile(r"\w*")
+_NAME: Final = re.compile(r"[A-Za-z_]\w*")
 # What Triton has put behind a kernel's name: specialised arguments, as in `softmax_0d1d2de`.
-_SPECIALISED: Final = re.compile(r"_(?:\d+[a-z]*)+$")
+_SPECIALISED: Final = re.compile(r"_\d[\da-z]*$")
 
 
 def linked(profile: Profile, solution: Mapping[str, bytes], folder: str = "solution") -> Profile:
@@ -61,8 +62,14 @@ def base_name(name: str) -> str:
             break
         elif not depth:
             kept.append(character)
-    last = _LAST_WORD.search("".join(kept).rpartition("::")[2])
-    return last[1] if last else ""
+    return _last_name("".join(kept).rpartition("::")[2].rstrip())
+
+
+def _last_name(text: str) -> str:
+    """The name that `text` ends with, in time that grows with its length alone: names come from files of others."""
+    word = _WORD.match(text[::-1])
+    found = _NAME.search(word[0][::-1]) if word else None
+    return found[0] if found else ""
 
 
 def _cuda(data: bytes) -> list[tuple[int, bytes]]:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from array import array
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from heapq import nsmallest
 from typing import Any
 
 import msgspec
@@ -29,37 +31,63 @@ class Seen:
     duration_us: float | None = None
 
 
-def grouped(seen: Sequence[Seen], *, per_us: float = 1.0) -> dict[str, Any]:
+def grouped(seen: Iterable[Seen], *, per_us: float = 1.0) -> dict[str, Any]:
     """Group launches by name, grid and block; return the fields of a `Profile` that follow from them.
 
-    `per_us` is how many of the units of `Seen.start` make a microsecond.
+    `per_us` is how many of the units of `Seen.start` make a microsecond. `seen` may be long: of a launch, only what
+    the record can need is held.
     """
     groups: dict[Key, list[KernelProfile]] = {}
-    keys = []
+    line = _Timeline()
     for each in seen:
-        key = (each.kernel.name, each.kernel.grid, each.kernel.block)
-        groups.setdefault(key, []).append(each.kernel)
-        keys.append(key)
+        kernel = each.kernel
+        key = (kernel.name, kernel.grid, kernel.block)
+        members = groups.get(key)
+        if members is None:
+            members = groups[key] = []
+        members.append(kernel)
+        if each.start is not None:
+            line.add(each, key)
     made = sorted(((key, merged(members)) for key, members in groups.items()), key=lambda pair: -_time(pair[1]))
     place = {key: at for at, (key, _) in enumerate(made[:KERNELS_KEPT])}
-    timed = [(each.start, each, key) for each, key in zip(seen, keys) if each.start is not None and key in place]
-    timed.sort(key=lambda row: row[0])
-    launches = [
-        Launch(
-            kernel=place[key],
-            start_us=(start - timed[0][0]) / per_us,
-            duration_us=_time(each.kernel) if each.duration_us is None else each.duration_us,
-            stream=each.stream,
-        )
-        for start, each, key in timed[:LAUNCHES_KEPT]
-    ]
+    launches = line.launches(place, per_us)
     return {
         "kernels": [kernel for _, kernel in made[:KERNELS_KEPT]],
         "kernels_left_out": max(len(made) - KERNELS_KEPT, 0),
         "left_out_us": sum(_time(kernel) for _, kernel in made[KERNELS_KEPT:]),
         "launches": launches,
-        "launches_left_out": sum(each.start is not None for each in seen) - len(launches),
+        "launches_left_out": len(line.starts) - len(launches),
     }
+
+
+class _Timeline:
+    """Every launch with a start: a few numbers each."""
+
+    def __init__(self) -> None:
+        self.keys: dict[Key, int] = {}
+        self.kinds, self.streams = array("q"), array("q")
+        self.starts, self.durations = array("d"), array("d")
+
+    def add(self, one: Seen, key: Key) -> None:
+        self.kinds.append(self.keys.setdefault(key, len(self.keys)))
+        self.streams.append(one.stream)
+        self.starts.append(one.start or 0.0)
+        self.durations.append(_time(one.kernel) if one.duration_us is None else one.duration_us)
+
+    def launches(self, place: Mapping[Key, int], per_us: float) -> list[Launch]:
+        """The first ones of the kernels in `place`, in order."""
+        number = [place.get(key) for key in self.keys]
+        shown = (at for at, kind in enumerate(self.kinds) if number[kind] is not None)
+        first = nsmallest(LAUNCHES_KEPT, shown, key=self.starts.__getitem__)
+        return [
+            Launch(
+                kernel=number[self.kinds[at]] or 0,
+                start_us=(self.starts[at] - self.starts[first[0]]) / per_us,
+                duration_us=self.durations[at],
+                stream=self.streams[at],
+            )
+            for at in first
+        ]
 
 
 def merged(members: Sequence[KernelProfile]) -> KernelProfile:

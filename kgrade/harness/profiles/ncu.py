@@ -9,17 +9,18 @@ from __future__ import annotations
 import csv
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from itertools import chain
+from itertools import chain, islice
 from operator import itemgetter
 
 from kgrade.harness.profiles import units
 from kgrade.harness.profiles.grouping import Seen, grouped
-from kgrade.harness.profiles.ncu_metrics import Place, is_kept, kernel_of
+from kgrade.harness.profiles.ncu_metrics import Place, Use, kernel_of, left_out, use_of
 from kgrade.harness.profiles.units import BadProfile
-from kgrade.records.profile import Advice, KernelProfile, Profile
+from kgrade.records.profile import Advice, Profile
 
 EXPECTED = "expected the output of ncu --csv --page details or raw"
 ADVICE_LENGTH = 2000
+NOTES = 20
 _LONG = ("ID", "Kernel Name", "Metric Name", "Metric Unit", "Metric Value")
 _TITLES = ("Kernel Name", "Grid Size", "Block Size", "Stream", "Device", "CC")
 Metrics = dict[str, tuple[float, str]]
@@ -27,14 +28,17 @@ Metrics = dict[str, tuple[float, str]]
 
 @dataclass(slots=True)
 class _Launch:
+    """One launch; of the `first` of a geometry, what was written is kept too: figures and advice."""
+
     place: Place
+    first: bool
     metrics: Metrics = field(default_factory=dict)
     advice: list[Advice] = field(default_factory=list)
 
 
 def read_ncu(lines: Iterable[str], name: str) -> Profile:
     """Read a CSV page; raise BadProfile where it holds no kernel."""
-    rows = csv.reader(lines)
+    rows = table(lines)
     try:
         header = next(row for row in rows if "ID" in row and "Kernel Name" in row)
         launches = list(_long(header, rows)) if set(_LONG) <= set(header) else list(_wide(header, rows, name))
@@ -50,17 +54,30 @@ def read_ncu(lines: Iterable[str], name: str) -> Profile:
         source="ncu",
         device=", ".join(devices)[:200],
         capability=", ".join(capabilities)[:200],
-        **grouped([Seen(kernel) for kernel in _kernels(launches)]),
+        notes=list(dict.fromkeys(note for each in launches for note in left_out(each.metrics)))[:NOTES],
+        **grouped(Seen(kernel_of(each.place, each.metrics, each.advice, figures=each.first)) for each in launches),
     )
 
 
-def _kernels(launches: Sequence[_Launch]) -> Iterator[KernelProfile]:
-    """Every launch as a kernel; what was written is kept of the first of each geometry only."""
-    known: set[tuple[str, str, str]] = set()
-    for launch in launches:
-        key = launch.place[:3]
-        yield kernel_of(launch.place, launch.metrics, launch.advice, figures=key not in known)
-        known.add(key)
+def table(lines: Iterable[str]) -> Iterator[list[str]]:
+    """Yield rows as `csv.reader` does; a row of which every cell is quoted, as ncu writes them, is split at once.
+
+    Where each piece takes two quotes and none is left over, no cell holds one, and nothing else can be meant.
+    """
+    rest = iter(lines)
+    for line in rest:
+        if line[:1] == '"' and line[-2:] == '"\n':
+            cells = line[1:-2].split('","')
+            if line.count('"') == 2 * len(cells):
+                yield cells
+                continue
+        text = line.rstrip("\r\n")
+        quoted = text.rstrip(",")
+        cells = quoted[1:-1].split('","')
+        if quoted[:1] == quoted[-1:] == '"' and quoted.count('"') == 2 * len(cells):
+            yield cells + [""] * (len(text) - len(quoted))
+        else:
+            yield from islice(csv.reader(chain((line,), rest)), 1)
 
 
 def _long(header: Sequence[str], rows: Iterator[list[str]]) -> Iterator[_Launch]:
@@ -71,10 +88,11 @@ def _long(header: Sequence[str], rows: Iterator[list[str]]) -> Iterator[_Launch]
     of_row = itemgetter(at_process, at_id, at_metric, column["Metric Unit"], column["Metric Value"])
     width = max(column[title] for title in _LONG) + 1
     found: dict[tuple[str, str], _Launch] = {}
-    kept: dict[str, bool] = {"": True}
+    known: set[tuple[str, ...]] = set()
+    uses: dict[str, Use] = {"": "as written"}
     last: tuple[str, str] = ("", "")
-    launch = _Launch(Place("", "", ""))
-    metrics = launch.metrics
+    launch = _Launch(Place("", "", ""), first=True)
+    first, metrics = launch.first, launch.metrics
     number = units.number
     for row in rows:
         if len(row) < width:
@@ -85,13 +103,13 @@ def _long(header: Sequence[str], rows: Iterator[list[str]]) -> Iterator[_Launch]
                 continue
             last = (process, launch_id)
             if last not in found:
-                found[last] = _Launch(_place(row, column))
+                found[last] = _launch(row, column, known)
             launch = found[last]
-            metrics = launch.metrics
-        wanted = kept.get(metric)
-        if wanted is None:
-            wanted = kept[metric] = is_kept(metric)
-        if not wanted:
+            first, metrics = launch.first, launch.metrics
+        use = uses.get(metric)
+        if use is None:
+            use = uses[metric] = use_of(metric)
+        if use == "none" or (use == "as written" and not first):
             continue
         if not metric:
             _advise(launch, row, column)
@@ -122,7 +140,8 @@ def _wide(header: Sequence[str], rows: Iterator[list[str]], name: str) -> Iterat
         missing = ", ".join(title for title in _LONG if title not in header)
         raise BadProfile(f"{name} has no column {missing}; {EXPECTED}")
     column = {title: at for at, title in enumerate(header)}
-    wanted = [(at, title) for title, at in column.items() if is_kept(title)]
+    wanted = [(at, title, use) for title, at in column.items() if (use := use_of(title)) != "none"]
+    known: set[tuple[str, ...]] = set()
     first = next(rows, None)
     if first is None:
         return
@@ -131,12 +150,20 @@ def _wide(header: Sequence[str], rows: Iterator[list[str]], name: str) -> Iterat
     for row in rows if has_units else chain([first], rows):
         if len(row) <= max(column["ID"], column["Kernel Name"]) or row[0].startswith("=="):
             continue
-        launch = _Launch(_place(row, column))
-        for at, title in wanted:
-            value = units.number(row[at]) if at < len(row) else None
+        launch = _launch(row, column, known)
+        for at, title, use in wanted:
+            value = units.number(row[at]) if at < len(row) and (launch.first or use == "figure") else None
             if value is not None:
                 launch.metrics[title] = (value, unit_row[at] if at < len(unit_row) else "")
         yield launch
+
+
+def _launch(row: Sequence[str], column: dict[str, int], known: set[tuple[str, ...]]) -> _Launch:
+    place = _place(row, column)
+    geometry = place[:3]
+    launch = _Launch(place, first=geometry not in known)
+    known.add(geometry)
+    return launch
 
 
 def _place(row: Sequence[str], column: dict[str, int]) -> Place:

@@ -6,7 +6,8 @@ Source: NVIDIA's names of metrics, and the titles that the sections of ncu's det
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Final, NamedTuple
+from functools import lru_cache
+from typing import Final, Literal, NamedTuple
 
 from kgrade.harness.profiles import units
 from kgrade.harness.profiles.grouping import short
@@ -94,7 +95,8 @@ FIGURES: Final = (
 )
 _STALL: Final = "smsp__average_warps_issue_stalled_"
 _STALL_END: Final = "_per_issue_active"
-_KEPT: Final = frozenset((*WANTED, *LIMITS, *OPERATIONS, *FIGURES))
+_RATIOS: Final = ("", "inst", "warp")
+_COUNTED: Final = frozenset((*WANTED, *LIMITS, *OPERATIONS))
 
 
 class Place(NamedTuple):
@@ -108,9 +110,37 @@ class Place(NamedTuple):
     capability: str = ""
 
 
-def is_kept(metric: str) -> bool:
-    """Whether a metric of that name goes into the record."""
-    return metric in _KEPT or _reason(metric) is not None
+Use = Literal["figure", "as written", "none"]
+
+
+def use_of(metric: str) -> Use:
+    """Whether a metric makes a figure of the record, is only kept as it was written, or neither."""
+    if metric in _COUNTED or _reason(metric) is not None:
+        return "figure"
+    return "as written" if metric in FIGURES else "none"
+
+
+def left_out(metrics: Metrics) -> list[str]:
+    """Say which figures are missing because their metrics are given in a unit that is not one of theirs."""
+    strange = [(metric, unit) for metric, (_, unit) in metrics.items() if not _fits(metric, unit)]
+    if not strange:
+        return []
+    made = {WANTED[metric][0] for metric, (_, unit) in metrics.items() if metric in WANTED and _fits(metric, unit)}
+    return [
+        f"{metric} is left out: its unit {unit[:40]!r} is not one that is known for it"
+        for metric, unit in strange
+        if metric not in WANTED or WANTED[metric][0] not in made
+    ]
+
+
+@lru_cache(maxsize=1000)
+def _fits(metric: str, unit: str) -> bool:
+    """Whether a metric that makes a figure is in a unit that can be converted; True for all others."""
+    if metric in WANTED:
+        return WANTED[metric][1](1.0, unit) is not None
+    if metric in OPERATIONS or metric in LIMITS:
+        return units.counted(1.0, unit) is not None
+    return _reason(metric) is None or unit.strip() in _RATIOS
 
 
 def kernel_of(place: Place, metrics: Metrics, advice: list[Advice], *, figures: bool = True) -> KernelProfile:
@@ -164,11 +194,12 @@ def _stalls(metrics: Metrics) -> dict[str, float]:
     found = {}
     for metric, (value, unit) in metrics.items():
         reason = _reason(metric)
-        if reason is not None and unit.strip().lower() in ("", "inst", "warp"):
+        if reason is not None and unit.strip() in _RATIOS:
             found[reason] = value
     return dict(sorted(found.items(), key=lambda each: -each[1]))
 
 
+@lru_cache(maxsize=1000)
 def _reason(metric: str) -> str | None:
     """The reason that a metric of stalls is about; None for other metrics, and for stalls in another measure."""
     if not metric.startswith(_STALL):

@@ -16,12 +16,15 @@ from kgrade.harness.profiles.units import BadProfile
 from kgrade.records.profile import KernelProfile, Profile
 
 TIMES_ONLY = "no metric of the hardware: nsys measures times only"
+_Column = Mapping[str, tuple[int, str]]
 KERNELS = "CUPTI_ACTIVITY_KIND_KERNEL"
 _COLUMNS = (
     "start", "end", "streamId", "demangledName", "shortName", "registersPerThread", "gridX", "gridY", "gridZ",
     "blockX", "blockY", "blockZ", "staticSharedMemory", "dynamicSharedMemory",
 )  # fmt: skip
-_TITLE = re.compile(r"(.*?)\s*\((ns|us|ms|s|MB|KB|B|%|MBps)\)\s*$")
+_TITLE = re.compile(r"([^()]*?)\s*\(([^()]*)\)\s*$")
+_TIMES = ("Total Time", "Min", "Max", "Start", "Duration")
+_SIZES = ("StcSMem", "DymSMem")
 
 
 def read_nsys_sqlite(path: Path) -> Profile:
@@ -55,10 +58,22 @@ def read_nsys_csv(lines: Iterable[str], name: str) -> Profile:
     sums = "Total Time" in column
     if not sums and not {"Start", "Duration"} <= set(column):
         raise BadProfile(f"{name} has neither Total Time nor Start and Duration; expected cuda_gpu_kern_sum or _trace")
+    _insist_on_units(column, name)
     seen = [row for row in (_sum(r, column) if sums else _traced(r, column) for r in table[titles + 1 :]) if row]
     if not seen:
         raise BadProfile(f"{name} holds no kernel")
     return Profile(source="nsys", notes=[TIMES_ONLY], **grouped(seen))
+
+
+def _insist_on_units(column: _Column, name: str) -> None:
+    """Raise BadProfile where a column that is read says no unit, or one that it cannot have."""
+    for titles, convert, what in ((_TIMES, units.microseconds, "time"), (_SIZES, units.in_bytes, "size")):
+        for title in titles:
+            if title in column and convert(1.0, column[title][1]) is None:
+                unit = column[title][1][:40]
+                raise BadProfile(
+                    f"{name}: the unit {unit!r} of {title} is not one of {what}; expected that of nsys stats"
+                )
 
 
 def _opened(path: Path) -> sqlite3.Connection:
@@ -129,9 +144,6 @@ def _unit(title: str) -> str:
     return found[2] if found else ""
 
 
-_Column = Mapping[str, tuple[int, str]]
-
-
 def _value(row: Sequence[str], column: _Column, title: str) -> tuple[float, str] | None:
     at, unit = column.get(title, (len(row), ""))
     found = units.number(row[at]) if at < len(row) else None
@@ -140,12 +152,12 @@ def _value(row: Sequence[str], column: _Column, title: str) -> tuple[float, str]
 
 def _time(row: Sequence[str], column: _Column, title: str) -> float | None:
     found = _value(row, column, title)
-    return None if found is None else units.microseconds(found[0], found[1] or "ns")
+    return None if found is None else units.microseconds(found[0], found[1])
 
 
 def _size(row: Sequence[str], column: _Column, title: str) -> float | None:
     found = _value(row, column, title)
-    return None if found is None else units.in_bytes(found[0], found[1] or "B")
+    return None if found is None else units.in_bytes(found[0], found[1])
 
 
 def _shared(row: Sequence[str], column: _Column) -> int | None:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import gzip
 import math
 from collections.abc import Iterator, Sequence
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -12,30 +12,13 @@ import msgspec
 
 from kgrade.harness.profiles import neuron
 from kgrade.harness.profiles.grouping import Seen, grouped, short, with_notes
+from kgrade.harness.profiles.trace_file import Event, Head, NoTrace, events
 from kgrade.harness.profiles.units import BadProfile
 from kgrade.records.profile import KernelProfile, Profile
 
-LARGEST = 1 << 30
 EXPECTED = "expected torch.profiler's traceEvents, or neuron-profile's summary-json"
-_CHUNK = 1 << 20
 _MOVES = ("gpu_memcpy", "gpu_memset")
-
-
-class _Event(msgspec.Struct, gc=False):
-    """One event; its arguments stay undecoded until it turns out to be a kernel."""
-
-    cat: Any = None
-    name: Any = None
-    ts: Any = None
-    dur: Any = None
-    pid: Any = None
-    tid: Any = None
-    args: msgspec.Raw = msgspec.Raw(b"null")
-
-
-class _Trace(msgspec.Struct):
-    traceEvents: list[_Event]  # noqa: N815 - the format's name
-    deviceProperties: Any = None  # noqa: N815
+_Operator = tuple[float, float, str]
 
 
 class _Arguments(msgspec.Struct):
@@ -55,22 +38,77 @@ _ARGUMENTS = msgspec.json.Decoder(_Arguments)
 
 def read_json(path: Path) -> Profile:
     """Read a trace, gzipped or not, or a Neuron summary; raise BadProfile where it is neither, or nothing ran."""
-    data = _unpacked(path)
+    reading = _Reading(path)
     try:
-        trace = msgspec.json.decode(data, type=_Trace)
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as why:
-        return _summary(data, path, str(why))
-    del data
-    seen = list(_kernels(trace.traceEvents))
-    if not seen:
-        return _of_operators(trace.traceEvents, path)
+        first = next(reading.kernels, None)
+    except NoTrace as why:
+        return _summary(why.data, path, str(why))
+    if first is None:
+        return _of_operators(reading.operators, path)
+    fields = grouped(chain((first,), reading.kernels))
     profile = Profile(
         source="torch.profiler",
-        device=_device(trace.deviceProperties),
+        device=reading.device,
         notes=["theoretical occupancy is torch.profiler's estimate, not a measurement"],
-        **grouped(seen),
+        **fields,
     )
-    return with_notes(profile, _moved(trace.traceEvents))
+    return with_notes(profile, reading.moved)
+
+
+class _Reading:
+    """One pass over a trace. Operators are kept until a kernel comes: they are wanted only where none does."""
+
+    def __init__(self, path: Path) -> None:
+        self.kernels = self._kernels(path)
+        self.operators: dict[str, list[_Operator]] = {}
+        self.names: dict[str, str] = {}
+        self.device = ""
+        self.moves: list[float] = []
+
+    @property
+    def moved(self) -> str:
+        """What copies and fills took: they are no kernels, and stand as gaps on the timeline."""
+        text = f"beside the kernels, {len(self.moves)} copies and fills took {sum(self.moves):.3f} us"
+        return text if self.moves else ""
+
+    def _head(self, head: Head) -> None:
+        self.device = self.device or _device(head.deviceProperties)
+
+    def _kernels(self, path: Path) -> Iterator[Seen]:
+        found = False
+        for piece in events(path, self._head):
+            for event in piece:
+                kind = event.cat
+                if kind == "kernel":
+                    seen = self._launch(event)
+                    if seen is not None:
+                        found = True
+                        self.operators.clear()
+                        yield seen
+                elif kind == "cpu_op":
+                    if not found:
+                        self._operator(event)
+                elif kind in _MOVES:
+                    self.moves.append(_finite(event.dur) or 0.0)
+
+    def _launch(self, event: Event) -> Seen | None:
+        start, duration = _finite(event.ts), _finite(event.dur)
+        if duration is None or duration < 0:
+            return None
+        arguments = _arguments(event.args)
+        stream = int(arguments.stream) if _is_count(arguments.stream) else 0
+        return Seen(_kernel(self._name(event), duration, arguments), start, stream)
+
+    def _operator(self, event: Event) -> None:
+        start, duration = _finite(event.ts), _finite(event.dur)
+        if start is not None and duration is not None and duration >= 0:
+            thread = f"{event.pid} {event.tid}"
+            self.operators.setdefault(thread, []).append((start, -duration, self._name(event)))
+
+    def _name(self, event: Event) -> str:
+        """The event's name, the same object for each event of that name: there may be a million of them."""
+        name = short(str(event.name))
+        return self.names.setdefault(name, name)
 
 
 def _summary(data: bytes, path: Path, why: str) -> Profile:
@@ -83,9 +121,8 @@ def _summary(data: bytes, path: Path, why: str) -> Profile:
     return neuron.read_neuron(found, path.name)
 
 
-def _of_operators(events: Sequence[_Event], path: Path) -> Profile:
-    seen = list(_operators(events))
-    if not seen:
+def _of_operators(threads: dict[str, list[_Operator]], path: Path) -> Profile:
+    if not threads:
         raise BadProfile(f"{path.name} holds neither a kernel nor an operator; nothing ran while it was recorded")
     return Profile(
         source="torch.profiler",
@@ -95,38 +132,8 @@ def _of_operators(events: Sequence[_Event], path: Path) -> Profile:
             "no kernel ran on a device: these are operators on the CPU, each without those that it calls",
             "times include what the profiler itself takes, which weighs most on short operators",
         ],
-        **grouped(seen),
+        **grouped(_operators(threads)),
     )
-
-
-def _unpacked(path: Path) -> bytes:
-    """The trace's bytes; a gzipped one stops at `LARGEST`, whatever it claims."""
-    data = path.read_bytes()
-    if data[:2] != b"\x1f\x8b":
-        return data
-    parts, size = [], 0
-    try:
-        with gzip.open(path) as file:
-            while part := file.read(_CHUNK):
-                size += len(part)
-                if size > LARGEST:
-                    raise BadProfile(f"{path.name} unpacks to more than {LARGEST >> 20} MiB; cut the profiled range")
-                parts.append(part)
-    except (OSError, EOFError) as why:
-        raise BadProfile(f"{path.name} cannot be unpacked: {why}") from None
-    return b"".join(parts)
-
-
-def _kernels(events: Sequence[_Event]) -> Iterator[Seen]:
-    for event in events:
-        if event.cat != "kernel":
-            continue
-        start, duration = _finite(event.ts), _finite(event.dur)
-        if duration is None or duration < 0:
-            continue
-        arguments = _arguments(event.args)
-        stream = int(arguments.stream) if _is_count(arguments.stream) else 0
-        yield Seen(_kernel(str(event.name), duration, arguments), start, stream)
 
 
 def _kernel(name: str, duration: float, arguments: _Arguments) -> KernelProfile:
@@ -144,21 +151,14 @@ def _kernel(name: str, duration: float, arguments: _Arguments) -> KernelProfile:
     )
 
 
-def _operators(events: Sequence[_Event]) -> Iterator[Seen]:
+def _operators(threads: dict[str, list[_Operator]]) -> Iterator[Seen]:
     """Operators with their own time; those that no other one calls are the timeline."""
-    threads: dict[str, list[tuple[float, float, str]]] = {}
-    for event in events:
-        if event.cat == "cpu_op":
-            start, duration = _finite(event.ts), _finite(event.dur)
-            if start is not None and duration is not None and duration >= 0:
-                thread = f"{event.pid} {event.tid}"
-                threads.setdefault(thread, []).append((start, -duration, str(event.name)))
     for number, rows in enumerate(threads.values()):
         rows.sort()
         yield from _own_times(rows, number)
 
 
-def _own_times(rows: Sequence[tuple[float, float, str]], thread: int) -> Iterator[Seen]:
+def _own_times(rows: Sequence[_Operator], thread: int) -> Iterator[Seen]:
     """Take the time of each operator that begins within another one from that one's."""
     own = [-minus for _, minus, _ in rows]
     outer: list[int] = []
@@ -172,14 +172,8 @@ def _own_times(rows: Sequence[tuple[float, float, str]], thread: int) -> Iterato
         outer.append(at)
     for (start, minus, name), time, level in zip(rows, own, depth):
         kept = max(time, 0.0)
-        kernel = KernelProfile(name=short(name), launches=1, total_us=kept, min_us=kept, max_us=kept)
+        kernel = KernelProfile(name=name, launches=1, total_us=kept, min_us=kept, max_us=kept)
         yield Seen(kernel, None if level else start, thread, -minus)
-
-
-def _moved(events: Sequence[_Event]) -> str:
-    """What copies and fills took: they are no kernels, and stand as gaps on the timeline."""
-    times = [_finite(event.dur) or 0.0 for event in events if event.cat in _MOVES]
-    return f"beside the kernels, {len(times)} copies and fills took {sum(times):.3f} us" if times else ""
 
 
 def _arguments(raw: msgspec.Raw) -> _Arguments:

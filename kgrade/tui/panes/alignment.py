@@ -14,12 +14,15 @@ from bisect import bisect_left
 from collections import Counter
 from collections.abc import Hashable, Sequence
 from itertools import count, pairwise
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, Protocol
 
 from kgrade.tui.panes.shortest_edit import Match, shortest
 
 WINDOW: Final = 1_000
 """Lines of both sides that are aligned at a time."""
+
+_FIRST_WINDOW: Final = 125
+"""Lines of the first window of what is long, which a screen waits for; the next ones grow."""
 
 STEPS: Final = 300_000
 _DEEPEST: Final = 16
@@ -40,6 +43,14 @@ class _Stretch(NamedTuple):
     depth: int = 0
 
 
+class Side(Protocol):
+    """The lines of one file, or what they are compared by, taken some at a time: those far down may not be made yet."""
+
+    def __len__(self) -> int: ...
+
+    def __getitem__(self, index: slice, /) -> Sequence[Hashable]: ...
+
+
 class Aligning:
     """The lines of `old` and `new` that correspond, as far as `step` was called.
 
@@ -47,12 +58,13 @@ class Aligning:
     was too different to be compared within the budget.
     """
 
-    def __init__(self, old: Sequence[Hashable], new: Sequence[Hashable]) -> None:
+    def __init__(self, old: Side, new: Side) -> None:
         self.matches: list[Match] = []
         self.coarse = False
         self._old, self._new = old, new
         self._at = 0, 0
         self._budget = STEPS
+        self._window = _FIRST_WINDOW
 
     @property
     def is_whole(self) -> bool:
@@ -67,10 +79,10 @@ class Aligning:
     def step(self) -> None:
         """Align some more lines; nothing is done once the alignment is whole."""
         self._take_common()
-        size = WINDOW
+        size, self._window = self._window, min(2 * self._window, WINDOW)
         while not self.is_whole:
             (a, b), rest = self._at, max(len(self._old) - self._at[0], len(self._new) - self._at[1])
-            if rest <= 2 * size or a == len(self._old) or b == len(self._new):
+            if rest <= 2 * max(size, WINDOW) or a == len(self._old) or b == len(self._new):
                 self._take(_Stretch(a, len(self._old), b, len(self._new)))
                 return
             window = _Stretch(a, min(a + size, len(self._old)), b, min(b + size, len(self._new)))

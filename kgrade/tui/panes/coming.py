@@ -9,7 +9,7 @@ from typing import Final
 
 from kgrade.tui.lines import AT_ONCE, Lines, Row, Span
 
-_FIRST: Final = 400
+_FIRST: Final = 60
 """Rows without which nothing is shown, unless there are no more."""
 
 _SLICE_S: Final = 0.01

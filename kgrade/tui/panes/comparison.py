@@ -20,6 +20,9 @@ _MOST_LINES: Final = 400_000
 _LONGEST_HUNK: Final = 400
 """Lines from which on a hunk ends at the next unchanged line: it can be jumped from, and shown before all is known."""
 
+_SPLIT_AT_ONCE: Final = 1 << 14
+"""Bytes that are split into lines at a time."""
+
 Kind = Literal["same", "changed", "added", "removed", "binary"]
 
 
@@ -79,7 +82,7 @@ class FilePair:
 
     def alignment(self, ignore_space: bool) -> Aligning:
         """Which lines correspond, as far as that was found; past a size nothing but equal files is sought."""
-        return _aligning(self._old or b"", self._new or b"", ignore_space)
+        return _aligning(_Text(self._old or b"", len(self.old)), _Text(self._new or b"", len(self.new)), ignore_space)
 
     def hunks(self, alignment: Aligning) -> Iterator[Hunk | None]:
         """The changes, neighbours gathered, in order; None each time that the alignment goes on."""
@@ -151,21 +154,54 @@ class HunkLines:
         return HunkLine(None, change.new + step, change.old + step if step < gone else None)
 
 
+class _Text:
+    """The bytes of a file with so many lines. The same object is known again at once, however large it is."""
+
+    def __init__(self, data: bytes, lines: int) -> None:
+        self.data = data
+        self.lines = lines
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Text) and other.data is self.data
+
+    def __hash__(self) -> int:
+        return id(self.data)
+
+
+class _Keys:
+    """What the lines of a text are compared by; each is made when it or one below it is asked for first."""
+
+    def __init__(self, text: _Text, ignore_space: bool) -> None:
+        self._text = text
+        self._ignore_space = ignore_space
+        self._keys: list[bytes] = []
+        self._at = 0
+
+    def __len__(self) -> int:
+        return self._text.lines
+
+    def __getitem__(self, index: slice, /) -> list[bytes]:
+        while len(self._keys) < min(index.stop, len(self)):
+            self._go_on()
+        return self._keys[index]
+
+    def _go_on(self) -> None:
+        data = self._text.data
+        end = data.find(b"\n", self._at + _SPLIT_AT_ONCE)
+        lines = data[self._at : end if end >= 0 else None].split(b"\n")
+        if end < 0 and not lines[-1]:
+            lines.pop()
+        self._at = end + 1
+        self._keys += [b"".join(line.split()) for line in lines] if self._ignore_space else lines
+
+
 @lru_cache(maxsize=64)
-def _aligning(old: bytes, new: bytes, ignore_space: bool) -> Aligning:
+def _aligning(old: _Text, new: _Text, ignore_space: bool) -> Aligning:
     """Kept, because a pane is made again after every edit of the sheet."""
-    left, right = _keys(old, ignore_space), _keys(new, ignore_space)
-    aligning = Aligning(left, right)
-    if len(left) + len(right) > _MOST_LINES:
+    aligning = Aligning(_Keys(old, ignore_space), _Keys(new, ignore_space))
+    if old.lines + new.lines > _MOST_LINES:
         aligning.leave()
     return aligning
-
-
-def _keys(data: bytes, ignore_space: bool) -> list[bytes]:
-    lines = data.split(b"\n")
-    if not lines[-1]:
-        lines.pop()
-    return [b"".join(line.split()) for line in lines] if ignore_space else lines
 
 
 def _changes(aligning: Aligning, old_end: int, new_end: int) -> Iterator[Change | None]:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from rich.cells import cell_len
 
 from kgrade.records.neutral import neutral
 from kgrade.tui.highlight import HighlightedText
-from kgrade.tui.lines import LazyRows, Lines, Row, Rows, SourceText, Span
+from kgrade.tui.lines import LazyRows, Lines, Row, SourceText, Span
 from kgrade.tui.panes.layout import BLANK, WIDTH, Column, Entry, table
 
 if TYPE_CHECKING:
@@ -34,7 +35,25 @@ def markdown(text: str) -> Lines:
     from markdown_it import MarkdownIt
 
     tokens = MarkdownIt("commonmark").enable("table").parse(text)
-    return Rows(_Reader(tokens).rows())
+    rows = _Reader(tokens).rows()
+
+    def made(index: int) -> Row:
+        row = rows[index]
+        return row if isinstance(row, Row) else row.made()
+
+    return LazyRows(len(rows), made)
+
+
+@dataclass(frozen=True, slots=True)
+class _CodeRow:
+    """Line `line` of a block of code, whose colours may come after the first look at it."""
+
+    lead: tuple[Span, ...]
+    code: HighlightedText
+    line: int
+
+    def made(self) -> Row:
+        return Row(spans=(*self.lead, Span("    "), *self.code[self.line]))
 
 
 class _Reader:
@@ -46,16 +65,16 @@ class _Reader:
         self._numbers: list[int | None] = []
         self._apart = False
 
-    def rows(self) -> list[Row]:
+    def rows(self) -> list[Row | _CodeRow]:
         """Every block, with a blank row before each that stands at the top level."""
-        rows: list[Row] = []
+        rows: list[Row | _CodeRow] = []
         position = 0
         while position < len(self._tokens):
             token = self._tokens[position]
             self._apart = self._apart or (token.level == 0 and token.nesting >= 0)
             if token.type == "table_open":
                 end = next(i for i in range(position, len(self._tokens)) if self._tokens[i].type == "table_close")
-                block = _table(self._tokens[position:end], "".join(self._leads))
+                block: list[Row | _CodeRow] = [*_table(self._tokens[position:end], "".join(self._leads))]
                 position = end
             else:
                 block = list(self._block(token, self._tokens[position - 1].type if position else ""))
@@ -66,7 +85,7 @@ class _Reader:
             position += 1
         return rows
 
-    def _block(self, token: Token, before: str) -> Iterator[Row]:
+    def _block(self, token: Token, before: str) -> Iterator[Row | _CodeRow]:
         kind = token.type
         if kind in ("bullet_list_open", "ordered_list_open"):
             self._numbers.append(None if kind.startswith("bullet") else int(token.attrs.get("start", 1)))
@@ -80,9 +99,12 @@ class _Reader:
             self._leads.pop()
         elif kind == "inline":
             style = "heading" if before == "heading_open" else ""
-            yield from self._hanging(_filled(token, WIDTH - cell_len("".join(self._leads)), style))
+            for line in _filled(token, WIDTH - cell_len("".join(self._leads)), style):
+                yield Row(spans=(*self._lead(), *line))
         elif kind in ("fence", "code_block", "html_block"):
-            yield from self._hanging(_literal(token))
+            code = _code(token)
+            for number in range(len(code)):
+                yield _CodeRow(self._lead(), code, number)
         elif kind == "hr":
             yield Row(spans=(Span("-" * 40, "dim"),))
 
@@ -93,21 +115,17 @@ class _Reader:
         self._numbers[-1] = number + 1
         return f"{number}. "
 
-    def _hanging(self, lines: Iterator[list[Span]]) -> Iterator[Row]:
-        """Lines after the leads; a bullet stands before its first row only, blanks before the others."""
-        for line in lines:
-            lead = "".join(self._leads)
-            self._leads = [part if part == "> " else " " * len(part) for part in self._leads]
-            yield Row(spans=(Span(lead, "dim"), *line) if lead else tuple(line))
+    def _lead(self) -> tuple[Span, ...]:
+        """What stands before the next row; a bullet stands before its first row only, blanks before the others."""
+        lead = "".join(self._leads)
+        self._leads = [part if part == "> " else " " * len(part) for part in self._leads]
+        return (Span(lead, "dim"),) if lead else ()
 
 
-def _literal(token: Token) -> Iterator[list[Span]]:
+def _code(token: Token) -> HighlightedText:
     words = token.info.split()
-    code = HighlightedText(
-        token.content.encode("utf-8", "surrogateescape"), f"_{_ENDINGS.get(words[0], '')}" if words else "_"
-    )
-    for index in range(len(code)):
-        yield [Span("    "), *code[index]]
+    name = f"_{_ENDINGS.get(words[0], '')}" if words else "_"
+    return HighlightedText(token.content.encode("utf-8", "surrogateescape"), name)
 
 
 def _filled(token: Token, width: int, style: str) -> Iterator[list[Span]]:

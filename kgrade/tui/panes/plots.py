@@ -70,7 +70,7 @@ class Axis:
         low, high = min(values), max(values)
         if log is None:
             log = low > 0 and high / low >= 10
-        if high <= low:
+        if high <= low or (log and math.log(high) <= math.log(low)):
             low, high = (low / 2, low * 2) if log else (low - (abs(low) / 2 or 1), low + (abs(low) / 2 or 1))
         return cls(low, high, log)
 
@@ -115,18 +115,22 @@ def chart(
     width: int = 64,
     height: int = 10,
     joined: bool = True,
+    lines: Sequence[Points] = (),
 ) -> Iterator[str]:
-    """Yield the lines of a log-log plot of `series`, with their marks named below it.
+    """Yield the lines of a log-log plot of `series`, with their marks named below it; `lines` bear no marks.
 
     `labels` write a number of the x axis and of the y axis. `joined`: the points of a series are joined, from left to
     right. All coordinates are above 0, and there is at least one point. No line is longer than `width`.
     """
-    xs, ys = zip(*(point for points in series.values() for point in points))
+    xs, ys = zip(*(point for points in (*series.values(), *lines) for point in points))
     x, y = Axis.over(xs, log=True), Axis.over(ys, log=True)
     ends = [labels[1](y.high), labels[1](y.low)]
     room = max(map(len, ends))
     columns = width - room - 2
     field = _Field(columns, height)
+    for points in lines:
+        for start, end in pairwise([(x.place(a, columns * 2), y.place(b, height * 4)) for a, b in points]):
+            field.line(start, end)
     for number, points in enumerate(series.values()):
         places = [(x.place(a, columns * 2), y.place(b, height * 4)) for a, b in sorted(points)]
         if joined:

@@ -8,7 +8,7 @@ from kgrade.records.evidence import Profiling, Stage
 from kgrade.records.profile import Profile
 from kgrade.tui.lines import Lines, Row, Rows, Span
 from kgrade.tui.pane import Glance, Pane
-from kgrade.tui.panes import figures, profile_kernels, profile_launches, profile_limits
+from kgrade.tui.panes import figures, profile_kernels, profile_launches, profile_limits, profile_roofline
 from kgrade.tui.panes.glances import aged, worst_state
 from kgrade.tui.panes.layout import BLANK, Joined, Late, fact, heading, sentence
 from kgrade.tui.panes.logs import log_section
@@ -70,7 +70,7 @@ def _profiles(file: EvidenceFile, item: Item) -> list[Lines]:
             _heading(profile),
             profile_kernels.by_time(profile),
             profile_kernels.shares(profile),
-            profile_limits.roofline(profile, file.evidence.stages.time.ceilings),
+            profile_roofline.roofline(profile, file.evidence.stages.time.ceilings),
             profile_limits.memory(profile),
             profile_limits.stalls(profile),
             profile_launches.timeline(profile),

@@ -1,116 +1,92 @@
-"""What bounds the longest kernel: the roofline, the traffic of its memories, and what its warps wait for."""
+"""What the longest kernel meets: the traffic of its memories, and what its warps wait for."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
-from kgrade.records.evidence import Ceilings
 from kgrade.records.profile import KernelProfile, Profile
 from kgrade.tui.lines import Row, Span
-from kgrade.tui.panes import figures, plots
-from kgrade.tui.panes.layout import fact, heading, sentence
+from kgrade.tui.panes import plots
+from kgrade.tui.panes.layout import heading
 
 _BAR: Final = 30
 _LABEL: Final = 24
 _STALLS: Final = 8
-BUSY: Final = 60.0
-"""Per cent of its peak from which ncu calls a unit well used; below it in both, latency bounds the kernel."""
-
-
-def roofline(profile: Profile, measured: Ceilings | None) -> list[Row]:
-    """Where the longest kernel stands below the device's ceilings, and which of them bounds it."""
-    one = _longest(profile)
-    if one is None:
-        return []
-    rows = [heading("roofline", "of the longest kernel"), *sentence(_bound(one), indent="  ", lead="> ")]
-    for label, value in (("compute", one.compute_percent), ("memory", one.memory_percent)):
-        if value is not None:
-            rows.append(_bar(f"{label}, of its peak", value))
-    moved = _moved(one)
-    seconds = (one.mean_us or 0.0) / 1e6
-    roof = _bandwidth(one, measured, profile.device)
-    if moved is not None and seconds > 0:
-        said = f"{figures.significant(moved / seconds / 1e9)} GB/s of device memory"
-        said += f", {moved / seconds / roof[0]:.1%} of {figures.significant(roof[0] / 1e9)} GB/s" if roof else ""
-        rows += fact("moves", said + (f" ({roof[1]})" if roof else ""))
-    if one.flops is not None and seconds > 0:
-        rows += fact("computes", f"{figures.significant(one.flops / seconds / 1e12)} TFLOP/s")
-    if one.flops is not None and moved:
-        rows += fact("intensity", f"{figures.significant(one.flops / moved)} flop/B")
-    return rows + _lacks(one, moved)
+_BOX: Final = 19
 
 
 def memory(profile: Profile) -> list[Row]:
-    """What the longest kernel moves through each level of memory."""
-    one = _longest(profile)
+    """The way of the longest kernel's data: each level with its load, its hits, and what the last one moves."""
+    one = longest(profile)
     if one is None:
         return []
-    levels = [
-        ("L1 throughput", one.l1_percent), ("L1 hit rate", one.l1_hit_percent), ("L2 throughput", one.l2_percent),
-        ("L2 hit rate", one.l2_hit_percent), ("device memory", one.dram_percent),
-    ]  # fmt: skip
-    rows = [_bar(label, value) for label, value in levels if value is not None]
-    for label, value in (("read", one.dram_read_bytes), ("written", one.dram_write_bytes)):
-        rows += fact(label, f"{value:,.0f} B") if value is not None else []
-    return [heading("memory", "the longest kernel, one launch"), *rows] if rows else []
+    levels = {
+        "L1/TEX": _level(one.l1_percent, one.l1_hit_percent),
+        "L2": _level(one.l2_percent, one.l2_hit_percent),
+        "device memory": [
+            *_level(one.dram_percent, None),
+            *_moves("read", one.dram_read_bytes),
+            *_moves("written", one.dram_write_bytes),
+        ],
+    }
+    if not any(levels.values()):
+        return []
+    rows = [heading("memory", "the longest kernel, one launch")]
+    return rows + [Row(spans=(Span(f"  {line}", "note"),)) for line in _boxes(levels)]
+
+
+def _level(load: float | None, hits: float | None) -> list[str]:
+    lines = [f"{load:.4g} % of its peak", plots.bar(load, 100.0, _BOX)] if load is not None else []
+    return [*lines, *([f"{hits:.4g} % hits"] if hits is not None else [])]
+
+
+def _moves(label: str, moved: float | None) -> list[str]:
+    if moved is None:
+        return []
+    text = f"{moved:,.0f} B"
+    fits = len(label) + 1 + len(text) <= _BOX
+    return [f"{label}{text:>{_BOX - len(label)}}"] if fits else [label, f"{text:>{_BOX}}"]
+
+
+def _boxes(levels: Mapping[str, Sequence[str]]) -> Iterator[str]:
+    """Boxes side by side, as high as the fullest, joined by what flows between them."""
+    across, down, corners, flow = ("-", "|", "++++", "=") if plots.plain() else ("─", "│", "┌┐└┘", "═")
+    height = max(map(len, levels.values()))
+    gap = "    "
+    yield gap.join(f"{corners[0]}{across} {title} {across * (_BOX - len(title) - 1)}{corners[1]}" for title in levels)
+    for number in range(height):
+        cells = [lines[number] if number < len(lines) else "" for lines in levels.values()]
+        between = f" {flow * 2} " if number == 0 else gap
+        yield between.join(f"{down} {cell:<{_BOX}} {down}" for cell in cells)
+    yield gap.join(f"{corners[2]}{across * (_BOX + 2)}{corners[3]}" for _ in levels)
 
 
 def stalls(profile: Profile) -> list[Row]:
     """What the warps of the longest kernel wait for, or how busy the engines are where the device has those."""
-    one = _longest(profile)
+    one = longest(profile)
     if one is None:
         return []
     if one.busy:
-        return [heading("engines", "busy, of the time"), *(_bar(name, value) for name, value in one.busy.items())]
+        return [heading("engines", "busy, of the time"), *(bar(name, value) for name, value in one.busy.items())]
     if not one.stalls:
         return []
     whole = sum(one.stalls.values())
     rows = [heading("stalls", "warps that wait for each instruction issued")]
     for reason, value in list(one.stalls.items())[:_STALLS]:
-        bar = plots.bar(value, whole, _BAR)
-        rows.append(Row(spans=(Span(f"  {reason[:_LABEL]:<{_LABEL}} {value:>8.4g} ", "dim"), Span(bar, "note"))))
+        filled = plots.bar(value, whole, _BAR)
+        rows.append(Row(spans=(Span(f"  {reason[:_LABEL]:<{_LABEL}} {value:>8.4g} ", "dim"), Span(filled, "note"))))
     return rows
 
 
-def _longest(profile: Profile) -> KernelProfile | None:
+def longest(profile: Profile) -> KernelProfile | None:
     """The kernel that bounds all: the longest of the submission's own, else the longest."""
     if profile.unit != "kernel" or not profile.kernels:
         return None
     return next((one for one in profile.kernels if one.authored), profile.kernels[0])
 
 
-def _bound(one: KernelProfile) -> str:
-    compute, moved = one.compute_percent, one.memory_percent
-    if compute is None or moved is None:
-        return "what bounds it was not measured"
-    if max(compute, moved) < BUSY:
-        return "latency bounds it: neither compute nor memory reaches 60 % of its peak"
-    return "memory bounds it" if moved >= compute else "compute bounds it"
-
-
-def _bandwidth(one: KernelProfile, measured: Ceilings | None, device: str) -> tuple[float, str] | None:
-    """Bytes a second that the device memory can move, and how that is known."""
-    if measured is not None and measured.device == device:
-        return measured.copy_bytes_per_s, "measured by a copy"
-    moved, seconds = _moved(one), (one.mean_us or 0.0) / 1e6
-    if moved and seconds > 0 and one.dram_percent and one.dram_percent >= 1:
-        return moved / seconds / (one.dram_percent / 100), "what the profiler's own share makes its peak"
-    return None
-
-
-def _moved(one: KernelProfile) -> float | None:
-    if one.dram_read_bytes is None or one.dram_write_bytes is None:
-        return None
-    return one.dram_read_bytes + one.dram_write_bytes
-
-
-def _lacks(one: KernelProfile, moved: float | None) -> list[Row]:
-    """What the profile would need for a whole roofline."""
-    lacks = [name for name, value in (("flops", one.flops), ("bytes of device memory", moved)) if value is None]
-    text = f"no intensity because the profile holds no {' and no '.join(lacks)}"
-    return sentence(text, "dim", lead="— ", indent="  ") if lacks else []
-
-
-def _bar(label: str, percent: float) -> Row:
-    bar = plots.bar(percent, 100.0, _BAR)
-    return Row(spans=(Span(f"  {label[:_LABEL]:<{_LABEL}} {f'{percent:.4g} %':>8} ", "dim"), Span(bar, "note")))
+def bar(label: str, percent: float) -> Row:
+    """A share of 100 per cent with its bar."""
+    filled = plots.bar(percent, 100.0, _BAR)
+    return Row(spans=(Span(f"  {label[:_LABEL]:<{_LABEL}} {f'{percent:.4g} %':>8} ", "dim"), Span(filled, "note")))

@@ -446,8 +446,7 @@ class GradingPage:
 
     def _moved(self, scoring: Scoring, anyway: bool, moved: Moved) -> None:
         self._stage.dispatcher.release()
-        question = f"{', '.join(moved.what)} changed while this was open; is the grade still valid?"
-        QuestionContext(self._stage, question, lambda: self._save(scoring, anyway=anyway, still_valid=True))
+        self._settling.moved(scoring.sitting, moved, lambda: self._save(scoring, anyway=anyway, still_valid=True))
 
     def _not_saved(self, why: str) -> None:
         self._stage.say(why, "bad")

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator
 from textual.timer import Timer
 
 from kgrade.desk.desk import Desk
+from kgrade.desk.people import Moved
 from kgrade.desk.sitting import Sitting
 from kgrade.records.grade import Grade
 from kgrade.tui.contexts import Option, PickContext
@@ -59,6 +60,28 @@ class Settling:
                 self._stage.say(sentence(why), "bad")
 
         PickContext(self._stage, "to be settled: Enter does it, q leaves it", lambda: options, chosen)
+
+    def moved(self, sitting: Sitting, what: Moved, still_valid: Callable[[], None]) -> None:
+        """What was judged changed while it was open: save all the same, look at what stands there now, or give up."""
+
+        def chosen(answer: str) -> None:
+            if answer == "valid":
+                still_valid()
+                return
+            try:
+                if answer == "discard":
+                    sitting.discard()
+                self._reopened(self._desk.sit(sitting.item.id))
+            except TROUBLE as why:
+                self._stage.say(sentence(why), "bad")
+
+        options = [
+            Option("valid", "still valid: save it, as about what stands there now"),
+            Option("again", "look again: show what stands there now, and keep the draft"),
+            Option("discard", "discard the draft, and show what stands there now"),
+        ]
+        title = f"not saved yet: {', '.join(what.what)} changed while this was open; q leaves it so"
+        PickContext(self._stage, title, lambda: options, chosen)
 
     def after_step(self) -> None:
         """A step towards the remote is done: say its alarms, and try again later where that can help."""

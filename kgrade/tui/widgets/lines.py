@@ -15,6 +15,7 @@ from textual.strip import Strip
 from textual.timer import Timer
 from textual.widget import Widget
 
+from kgrade.tui.highlight import colour, leave_plain
 from kgrade.tui.lines import AT_ONCE, Lines, Row, Rows
 from kgrade.tui.opened import Opened
 from kgrade.tui.palette import STYLES
@@ -75,8 +76,10 @@ class LineView(Widget):
     # What is shown
 
     def show(self, lines: Lines) -> None:
-        """Show `lines` from their first row."""
+        """Show `lines` from their first row; code is coloured when it is on the screen."""
+        leave_plain()
         self.resume(Position(Opened(lines)))
+        self.call_after_refresh(self._colour)
 
     def resume(self, position: Position) -> None:
         """Show what was shown when `position` was kept, as it was."""
@@ -284,6 +287,10 @@ class LineView(Widget):
         self.refresh()
 
     # Drawing
+
+    def _colour(self) -> None:
+        colour()
+        self._redraw()
 
     def render_line(self, y: int) -> Strip:
         """Line `y` of the screen."""

@@ -102,8 +102,8 @@ def _printed(command: tuple[str, ...], folder: Path, environment: Mapping[str, s
 def _cleaned(log: str, place: Path) -> str:
     """Write paths as they would be on any machine."""
     for path, name in (
-        (str(place), "/work"),
-        (str(place.parent), "/work"),
+        (str(place), "/solution"),
+        (str(place.parent), "/solution"),
         (sys.prefix, "/python"),
         (sys.base_prefix, "/python"),
         (str(Path(__file__).parents[3]), "/kgrade"),

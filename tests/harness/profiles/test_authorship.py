@@ -56,3 +56,11 @@ def test_what_the_submission_defines_is_linked_to_its_line() -> None:
 def test_operators_of_a_cpu_are_nobody_s_kernels() -> None:
     profile = Profile(source="torch.profiler", unit="operator", kernels=[KernelProfile(name="softmax", launches=1)])
     assert linked(profile, {"launch.py": PYTHON}) == profile
+
+
+@pytest.mark.parametrize("letter", "wk1")
+def test_a_name_of_any_length_takes_no_time_to_speak_of(letter: str) -> None:
+    long = f"k_{letter * 300_000}A"
+    profile = Profile(source="ncu", kernels=[KernelProfile(name=long, launches=1, total_us=2.0)])
+    assert linked(profile, {"k.cu": CUDA}) == profile
+    assert [base_name(name) for name in (long, f"{long}-", f"{long} k(")] == [long, "", "k"]

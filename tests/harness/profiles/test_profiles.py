@@ -12,11 +12,10 @@ from pathlib import Path
 
 import msgspec
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from kgrade.harness.profiles.ncu import read_ncu
-from kgrade.harness.profiles.ncu_metrics import WANTED
 from kgrade.harness.profiles.nsys import read_nsys_csv
 from kgrade.harness.profiles.reading import read_profile
 from kgrade.harness.profiles.units import BadProfile, dim, in_bytes, microseconds, number
@@ -249,55 +248,6 @@ def test_a_hostile_base_runs_nothing(tmp_path: Path) -> None:
     base.close()
     with pytest.raises(BadProfile, match="no table CUPTI_ACTIVITY_KIND_KERNEL"):
         read_profile(file)
-
-
-ORIGINALS = [DETAILS.encode()[:6000], RAW.encode(), json.dumps(TRACE).encode(), (DATA / "nsys.sqlite").read_bytes()]
-
-
-def mutated(original: bytes, edits: list[tuple[int, bytes, int]]) -> bytes:
-    data = bytearray(original)
-    for at, put, cut in edits:
-        place = at % (len(data) + 1)
-        data[place : place + cut] = put
-    return bytes(data)
-
-
-PIECES = [b"", b"\0", b'"', b",", b"\n", b"\xff\xfe", b"1e999", b"-", b"Gbyte", b"[[[", b"{}", b"\x1b[2J"]
-EDITS = st.lists(st.tuples(st.integers(0, 30000), st.sampled_from(PIECES), st.integers(0, 40)), min_size=1, max_size=6)
-
-
-def holds_up(tmp_path: Path, original: bytes, edits: list[tuple[int, bytes, int]]) -> None:
-    file = tmp_path / "mutated"
-    file.write_bytes(mutated(original, edits))
-    try:
-        found = read_profile(file)
-    except BadProfile:
-        return
-    assert msgspec.json.decode(msgspec.json.encode(found), type=Profile) == found
-    for kernel in found.kernels:
-        for name, figure in kernel.figures.items():
-            field, convert = WANTED.get(name, ("", None))
-            if convert is not None and len(found.kernels) == 1 and kernel.launches == 1:
-                value = getattr(kernel, field)
-                assert value is None or isinstance(value, int | float)
-            assert figure.value == figure.value
-
-
-@settings(max_examples=200, deadline=None)
-@given(original=st.sampled_from(ORIGINALS), edits=EDITS)
-def test_mutated_files_end_in_a_profile_or_a_sentence(
-    tmp_path_factory: pytest.TempPathFactory, original: bytes, edits: list[tuple[int, bytes, int]]
-) -> None:
-    holds_up(tmp_path_factory.getbasetemp(), original, edits)
-
-
-@pytest.mark.long
-@settings(max_examples=2000, deadline=None)
-@given(original=st.sampled_from(ORIGINALS), edits=EDITS)
-def test_a_thousand_and_more_mutated_files(
-    tmp_path_factory: pytest.TempPathFactory, original: bytes, edits: list[tuple[int, bytes, int]]
-) -> None:
-    holds_up(tmp_path_factory.getbasetemp(), original, edits)
 
 
 @given(value=st.integers(0, 10**9), prefix=st.sampled_from(["", "K", "M", "G"]))

@@ -169,7 +169,7 @@ def test_the_first_rows_of_a_long_diff_do_not_wait_for_the_others_and_stay_as_th
     comparison._aligning.cache_clear()
     lines = diff.pane(pair, EMPTY).lines
     first = len(lines)
-    assert 400 <= first < 2_000
+    assert 60 <= first < 500
     assert lines[2].text == "solution/k.py  comparing…"
     assert lines[first - 1].text == "… comparing the rest"
     above = [lines[index] for index in range(3, first - 1)]

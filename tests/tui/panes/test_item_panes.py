@@ -5,6 +5,8 @@ from kgrade.records.faults import Fault
 from kgrade.records.grade import About, GateAnswer, Grade, LineNote, Score, SheetRef, Times
 from kgrade.records.submission import Submission
 from kgrade.repository.runner import GitError
+from kgrade.tui.highlight import colour, leave_plain
+from kgrade.tui.lines import Span
 from kgrade.tui.pane import TABS
 from kgrade.tui.panes import history, panes, source, tab_state, task
 from kgrade.tui.panes.markdown import markdown
@@ -114,6 +116,19 @@ def test_markdown_reads_as_the_text_it_is():
         " a  b",
         " 1  2",
     ]
+
+
+def test_code_in_a_prompt_that_was_looked_at_plain_is_coloured_later():
+    lines = markdown("- as in\n\n  ```python\n  def f(x): return x\n  ```\n")
+    leave_plain()
+    try:
+        plain = lines[1].spans
+    finally:
+        colour()
+    coloured = lines[1].spans
+    assert [span.text for span in plain] == ["  ", "    ", "def f(x): return x"]
+    assert Span("def", "code.keyword") in coloured
+    assert "".join(span.text for span in coloured) == lines[1].text == "      def f(x): return x"
 
 
 def test_markdown_wraps_words_and_an_enormous_prompt_stays_as_it_is():

@@ -1,5 +1,5 @@
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 from rich.cells import cell_len
 
@@ -78,6 +78,7 @@ def test_nothing_is_wider_than_asked(values, width):
 
 
 @given(st.dictionaries(st.sampled_from(["a", "b"]), st.lists(st.tuples(positive, positive), min_size=1), min_size=1))
+@example({"a": [(1.0000000000000002e-06, 1.0), (1e-06, 1.0)]})
 def test_a_chart_fits_and_every_series_leaves_a_mark(series):
     lines = list(plots.chart(series, LABELS, width=64, height=6, joined=False))
     assert all(cell_len(line) <= 64 for line in lines)

@@ -10,7 +10,7 @@ from kgrade.harness.profiles.reading import read_profile
 from kgrade.records.evidence import Profiling
 from kgrade.records.profile import Authored, KernelProfile, Launch, Profile
 from kgrade.tui.lines import Row
-from kgrade.tui.panes import profile, profile_kernels, profile_launches, profile_limits
+from kgrade.tui.panes import profile, profile_kernels, profile_launches, profile_limits, profile_roofline
 from tests.tui.panes import builders
 
 DATA = Path(__file__).parents[2] / "harness" / "profiles" / "data"
@@ -28,7 +28,7 @@ def kernel(name: str, us: float, **more: object) -> KernelProfile:
 def test_an_ncu_page_shows_its_own_numbers() -> None:
     found = read_profile(DATA / "ncu.details.csv")
     shown = text(
-        [*profile_kernels.by_time(found), *profile_limits.roofline(found, None), *profile_limits.memory(found)]
+        [*profile_kernels.by_time(found), *profile_roofline.roofline(found, None), *profile_limits.memory(found)]
     )
     for number in ("6.75 us", "11.32 %", "224 x 32x4", "9.15 %", "19.66 %", "11.55 %", "8.59 %", "40.73 %", "27.66 %"):
         assert number in shown
@@ -78,7 +78,7 @@ def test_the_share_of_authored_kernels_and_the_others_by_name() -> None:
 )
 def test_what_bounds_a_kernel(compute: float | None, moved: float, said: str) -> None:
     one = kernel("k", 10.0, compute_percent=compute, memory_percent=moved)
-    assert said in text(profile_limits.roofline(Profile(source="ncu", kernels=[one]), None))
+    assert said in text(profile_roofline.roofline(Profile(source="ncu", kernels=[one]), None))
 
 
 def test_stalls_most_first_and_engines_where_there_are_such() -> None:

@@ -186,6 +186,12 @@ void look_for_race(Region& region, uintptr_t address, size_t bytes, Access how, 
   }
 }
 
+void require_alignment(const void* pointer, size_t bytes, Access how, uint32_t place) {
+  if (bytes < 2 || reinterpret_cast<uintptr_t>(pointer) % bytes == 0) return;
+  report("misaligned", sized(how, bytes) + " at an address that is no multiple of it", place);
+  abandon(kMisaligned, "a misaligned address");
+}
+
 }  // namespace
 
 void check(const void* pointer, size_t bytes, Access how, uint32_t place, bool natural) {
@@ -198,10 +204,7 @@ void check(const void* pointer, size_t bytes, Access how, uint32_t place, bool n
   } else if (writes(how) && region != nullptr && region->space == Space::global) {
     current()->fenced = false;  // what is written now has not been handed over
   }
-  if (natural && bytes > 1 && address % bytes != 0) {
-    report("misaligned", sized(how, bytes) + " at an address that is no multiple of it", place);
-    abandon(kMisaligned, "a misaligned address");
-  }
+  if (natural) require_alignment(pointer, bytes, how, place);
   if (region == nullptr) return;
   if (reads(how) && !all_written(*region, address, bytes)) {
     report(region->space == Space::shared ? "shared-uninitialised" : "global-uninitialised",
@@ -340,8 +343,12 @@ std::deque<Copy>& copies_of_thread() {
 }
 }  // namespace
 
-void copy_async(void* to, const void* from, unsigned bytes, unsigned zeros) {
+void copy_async(void* to, const void* from, unsigned bytes, unsigned zeros, bool whole) {
   const uint32_t place = place_of(__builtin_return_address(0));
+  if (whole) {
+    require_alignment(from, bytes, Access::read, place);
+    require_alignment(to, bytes, Access::write, place);
+  }
   if (bytes > zeros) check(from, bytes - zeros, Access::read, place, false);
   tracked(reinterpret_cast<uintptr_t>(to), bytes, Access::write, place);
   copies_of_thread().push_back({to, from, bytes, zeros, false});

@@ -37,6 +37,8 @@
 #include "pipelines.h"
 #include "fragments.h"
 #include "cooperative_groups.h"
+#include "ptx_arithmetic.h"
+#include "ptx_matrices.h"
 #include "ptx.h"
 #include "host.h"
 #pragma GCC visibility pop

@@ -87,6 +87,8 @@ cudaError_t why_refused(const Configuration& c, const Kernel& kernel) {
 
 }  // namespace
 
+int multiprocessors() { return target.multiprocessors; }
+
 bool admit(const Configuration& configuration, const Kernel& kernel) {
   if (sticky_error != cudaSuccess) {
     last_error = sticky_error;
