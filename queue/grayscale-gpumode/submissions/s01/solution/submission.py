@@ -17,7 +17,7 @@ def luma_kernel(image, luma, pixels, BLOCK: tl.constexpr):
 
 
 def custom_kernel(data: input_t) -> output_t:
-    image, luma = data
+    luma = torch.empty(data.shape[:2], dtype=data.dtype, device=data.device)
     pixels = luma.numel()
-    luma_kernel[(triton.cdiv(pixels, 256),)](image, luma, pixels, BLOCK=256)
+    luma_kernel[(triton.cdiv(pixels, 256),)](data, luma, pixels, BLOCK=256)
     return luma

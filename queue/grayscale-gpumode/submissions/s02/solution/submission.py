@@ -16,7 +16,7 @@ def luma_kernel(image, luma, BLOCK: tl.constexpr):
 
 
 def custom_kernel(data: input_t) -> output_t:
-    image, luma = data
+    luma = torch.empty(data.shape[:2], dtype=data.dtype, device=data.device)
     pixels = luma.numel()
-    luma_kernel[(pixels // 256,)](image, luma, BLOCK=256)
+    luma_kernel[(pixels // 256,)](data, luma, BLOCK=256)
     return luma
