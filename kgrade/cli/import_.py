@@ -42,13 +42,15 @@ def command(path: Path, kind: str | None, dry_run: bool, evaluator: str | None, 
 
     if evaluator is not None and not is_slug(evaluator):
         raise BadInput(f"{evaluator!r} cannot name an evaluator; expected a-z, 0-9 and -, such as kernelbench-hard")
-    reader = TreeReader(Git.open(queue))
+    reader, told = TreeReader(Git.open(queue)), _telling()
     with reader.objects:
         try:
             options = Options(format=kind, evaluator=evaluator, rubric=rubric)
-            found = import_folder(reader, path, options, dry=dry_run, told=_telling())
+            found = import_folder(reader, path, options, dry=dry_run, told=told)
         except (UnknownFormat, UnreadableFolder) as why:
             raise BadInput(str(why)) from None
+        finally:
+            told("")  # what is said next begins on an empty line
     _tell(found.rows, found.format, dry=dry_run)
     for saved in found.saved:
         say(line(f"committed {saved.commit[:12]} to {saved.ref.rpartition('refs/heads/')[2]}"))

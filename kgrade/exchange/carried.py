@@ -21,6 +21,7 @@ from kgrade.records.submission import is_time
 
 KEY = "kgrade"
 MARK = "# verdict, imported"
+OF_STATUS = "# status of a trace, imported"
 ADJUDICATION = "adjudication"
 VERDICTS: tuple[Verdict, ...] = ("accept", "revise", "reject", "hold")
 
@@ -32,7 +33,8 @@ def words_about(graded: Graded | None, solution_tree: str, *, named: bool) -> li
     """What stands about these very bytes, an adjudication last; `named` tells the evaluators."""
     if graded is None:
         return []
-    told = [grade for grade in graded.grades if grade.about.solution_tree == solution_tree]
+    own = [grade for grade in graded.grades if not grade.private_note.startswith(OF_STATUS)]  # the status says it
+    told = [grade for grade in own if grade.about.solution_tree == solution_tree]
     found = [_as_it_came(grade) or _given_here(grade) for grade in told]
     if not named:
         found = [{**word, "evaluator": f"evaluator-{number}"} for number, word in enumerate(found, 1)]

@@ -7,8 +7,8 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from kgrade.exchange.brought import Arrivals, BroughtResult, BroughtSubmission, BroughtTask, Noted
-from kgrade.exchange.carried import KEY, brought_words
+from kgrade.exchange.brought import Arrivals, BroughtGrade, BroughtResult, BroughtSubmission, BroughtTask, Noted
+from kgrade.exchange.carried import KEY, OF_STATUS, brought_words
 from kgrade.exchange.fields import (
     Fields,
     Misfit,
@@ -23,7 +23,7 @@ from kgrade.exchange.fields import (
 from kgrade.exchange.options import Options
 from kgrade.records.evidence import Build, Case, CaseCheck, CaseStatus, Check, Timing
 from kgrade.records.submission import Origin, Submission, is_time
-from kgrade.records.task import DTYPES, CaseRow, Language, Task, Tolerance
+from kgrade.records.task import DTYPES, Benchmark, CaseRow, Language, Task, Tolerance
 
 SOURCE = "flashinfer"
 METHOD = "imported: the benchmark's own run, from its traces; not run here"
@@ -71,6 +71,7 @@ def read(root: Path, options: Options) -> Arrivals:
             yield from refusing(_trace(place, value, path, traces))
     for key, told in traces.items():
         yield from refusing(_result(key, told))
+        yield from refusing(_judged(key, told, options))
 
 
 def _found(root: Path, apart: str, beside: str) -> list[Path]:
@@ -150,6 +151,7 @@ def _definition(
         inputs={},
         outputs={},
         cases=rows,
+        benchmark=Benchmark(cases=rows, baselines={"reference": f"{file}:run"}),
         tolerance=tolerance,
         matched_ratio=matched,
         error_cap=cap,
@@ -323,6 +325,26 @@ def _result(key: tuple[str, str, str], told: list[tuple[str, Fields, Any, str]])
         raw="".join(f"{json.dumps(value)}\n" for _, _, value, _ in told).encode(),
         versions=versions,
     )
+
+
+def _judged(key: tuple[str, str, str], told: list[tuple[str, Fields, Any, str]], options: Options) -> Arrivals:
+    """The one status that is a verdict on the answer and no measurement: somebody found it to be cheating."""
+    hacked = [(place, each.mapping("evaluation"), when) for place, each, _, when in told]
+    hacked = [each for each in hacked if each[1].text("status") == "REWARD_HACK"]
+    if hacked:
+        place, first, when = hacked[0]
+        said = f"Verdict there: REWARD_HACK on {len(hacked)} of {len(told)} workloads"
+        log = first.text("log", None) or ""
+        yield BroughtGrade(
+            place=place,
+            task=name_of(key[0]),
+            submission=name_of(key[1]),
+            evaluator=options.evaluator_of("sol-execbench"),
+            verdict="reject",
+            feedback="\n\n".join(part for part in (said, log.strip()) if part) + "\n",
+            note=f"{OF_STATUS}\n{said}\n{log}",
+            saved=_moment(when),
+        )
 
 
 def _why(status: str, evaluation: Fields) -> str:

@@ -31,9 +31,10 @@ class Definition:
         self.folder = file_name(self.fields.text("op_type", None) or "op")
         lines = answer.task_files.get(file.removesuffix(".json") + ".jsonl", b"")
         self.workloads: list[Line] = kept_records(lines, file)
+        self.inputs = list(self.fields.mapping("inputs", {}).values)
+        self.sol = self._is_sol()
 
-    @property
-    def sol(self) -> bool:
+    def _is_sol(self) -> bool:
         """Whether it is SOL-ExecBench's: its workloads name tolerances, or an axis is an expression."""
         axes = self.fields.mapping("axes", {})
         kinds = [axes.mapping(axis).any("type", None) for axis in axes.values]
@@ -45,7 +46,7 @@ class Definition:
         if found is not None:
             return found
         ident = uuid.uuid5(uuid.NAMESPACE_OID, f"{self.name} {json.dumps(dict(symbols), sort_keys=True)}")
-        inputs = {name: {"type": "random"} for name in self.fields.mapping("inputs", {}).values}
+        inputs = {name: {"type": "random"} for name in self.inputs}
         return {"uuid": str(ident), "axes": dict(symbols), "inputs": inputs}
 
 
@@ -54,23 +55,25 @@ def flashinfer_files(answers: Iterable[Answer], parcel: Parcel, *, named: bool) 
     traces: dict[str, list[Line]] = {}
     for answer in answers:
         try:
-            definition, solution = Definition(answer), _solution(answer)
-            name = solution.text("name")
+            _put(answer, traces, parcel, named=named)
         except Misfit as why:
             parcel.leave(answer.id, f"{why.place}: {why.why}")
-            continue
-        below = f"{definition.folder}/{file_name(definition.name)}"
-        author = file_name(solution.text("author", None) or answer.submission.author) if named else "unnamed"
-        path = f"solutions/{author}/{below}/{file_name(name)}.json"
-        if parcel.put(path, _unnamed(answer, named=named), answer.submission.created, str(answer.id)):
-            parcel.put(f"definitions/{below}.json", definition.data, None, f"task {answer.id.task}")
-            if definition.workloads:
-                parcel.put(f"workloads/{below}.jsonl", _workloads(definition), None, f"task {answer.id.task}")
-            traces.setdefault(f"traces/{below}.jsonl", []).extend(_traces(answer, definition, name, parcel))
     for path, lines in traces.items():
         if lines:
             parcel.put(path, "".join(f"{json.dumps(line)}\n" for line in lines).encode(), None, path)
     return parcel
+
+
+def _put(answer: Answer, traces: dict[str, list[Line]], parcel: Parcel, *, named: bool) -> None:
+    definition, solution = Definition(answer), _solution(answer)
+    name, author = solution.text("name"), solution.text("author", None) or answer.submission.author
+    below = f"{definition.folder}/{file_name(definition.name)}"
+    path = f"solutions/{file_name(author) if named else 'unnamed'}/{below}/{file_name(name)}.json"
+    if parcel.put(path, _bytes_of(answer, solution, named=named), answer.submission.created, str(answer.id)):
+        parcel.put(f"definitions/{below}.json", definition.data, None, f"task {answer.id.task}")
+        if definition.workloads:
+            parcel.put(f"workloads/{below}.jsonl", _workloads(definition), None, f"task {answer.id.task}")
+        traces.setdefault(f"traces/{below}.jsonl", []).extend(_traces(answer, definition, name, parcel))
 
 
 def _solution(answer: Answer) -> Fields:
@@ -80,10 +83,10 @@ def _solution(answer: Answer) -> Fields:
     return Fields(files[0], json_value(answer.files[files[0]], files[0]))
 
 
-def _unnamed(answer: Answer, *, named: bool) -> bytes:
-    solution = _solution(answer)
-    data = next(data for path, data in answer.files.items() if path.endswith(".json"))
-    return data if named else json.dumps({**solution.values, "author": "unnamed"}).encode() + b"\n"
+def _bytes_of(answer: Answer, solution: Fields, *, named: bool) -> bytes:
+    if named:
+        return next(data for path, data in answer.files.items() if path.endswith(".json"))
+    return json.dumps({**solution.values, "author": "unnamed"}).encode() + b"\n"
 
 
 def _workloads(definition: Definition) -> bytes:

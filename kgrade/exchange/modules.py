@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterable
 
 from kgrade.exchange.fields import Misfit
-from kgrade.records.task import CaseRow, Language, Task, Tolerance
+from kgrade.records.task import Benchmark, CaseRow, Language, Task, Tolerance
 
 TOLERANCE = {
     "float32": 1e-4,
@@ -52,6 +52,7 @@ def module_task(
         inputs={},
         outputs={},
         cases=rows,
+        benchmark=Benchmark(cases=rows, baselines={"reference": f"{file}:Model"}),
         tolerance={"float32": Tolerance(atol=TOLERANCE["float32"], rtol=TOLERANCE["float32"])},
         rubric=rubric,
     )

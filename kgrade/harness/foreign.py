@@ -16,7 +16,7 @@ import msgspec
 from kgrade.harness.run import ItemSource, Workload
 from kgrade.harness.workers import Entry
 from kgrade.records.expressions import Expression, ExpressionError
-from kgrade.records.task import DTYPES, Input, Output, Task
+from kgrade.records.task import DTYPES, Benchmark, Input, Output, Task
 
 AS_RETURNED = Output(shape=[1 << 27], dtype="$dtype")
 """The one output of a problem that does not say what it returns: room for it, and the reference says its shape."""
@@ -142,6 +142,7 @@ def _with_definition(source: ItemSource) -> ItemSource:
         inputs={name: source.task.inputs.get(name, spec) for name, spec in inputs.items()},
         outputs={name: source.task.outputs.get(name, spec) for name, spec in outputs.items()},
         reference=f"{REFERENCE_FILE}:run",
+        benchmark=_timed(source.task),
     )
     code = "\n\n".join([definition.reference, *(text for _, text in made.values())])
     files = {**source.task_files, REFERENCE_FILE: code.encode()}
@@ -174,6 +175,15 @@ def _with_solution(source: ItemSource) -> ItemSource:
         solution={each.path: each.content.encode() for each in solution.sources},
         calling="flashinfer" if solution.spec.destination_passing_style else "flashinfer returning",
     )
+
+
+def _timed(task: Task) -> Benchmark | None:
+    """The benchmark with the definition's own code where it names that as a baseline."""
+    if task.benchmark is None:
+        return None
+    code = f"{REFERENCE_FILE}:run"
+    baselines = {name: code if at == task.reference else at for name, at in task.benchmark.baselines.items()}
+    return msgspec.structs.replace(task.benchmark, baselines=baselines)
 
 
 def _sizes(definition: _Definition) -> dict[str, int | str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import secrets
 import stat
@@ -63,9 +64,9 @@ def rebased_in(git: Git, branch: str) -> Path | None:
     folders = [git.common_dir, *(linked.iterdir() if linked.is_dir() else ())]
     for folder in folders:
         for state in ("rebase-merge", "rebase-apply"):
-            head_name = folder / state / "head-name"
-            if head_name.exists() and head_name.read_text("utf-8", "replace").strip() == branch:
-                return Path(folder)
+            with contextlib.suppress(FileNotFoundError, NotADirectoryError):
+                if (folder / state / "head-name").read_text("utf-8", "replace").strip() == branch:
+                    return Path(folder)
     return None
 
 

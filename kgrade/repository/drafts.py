@@ -172,7 +172,10 @@ class Drafts:
 
     def keys(self) -> list[str]:
         """The items that have a draft, those touched last first."""
-        found = [(path.stat().st_mtime_ns, path) for path in self.folder.glob(f"*/*{SUFFIX}")]
+        found = []
+        for path in self.folder.glob(f"*/*{SUFFIX}"):
+            with contextlib.suppress(FileNotFoundError):  # a save in another thread may end a draft meanwhile
+                found.append((path.stat().st_mtime_ns, path))
         return [_key(path) for _, path in sorted(found, reverse=True)]
 
     def close(self) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable
 from pathlib import Path
 
@@ -234,6 +235,37 @@ def test_a_folder_of_each_format_comes_once(
     assert not faults(queue)
 
 
+RESULTS = {
+    "runs": ("01-scale/submissions/20260101-101112-harness-model-01-scale", "imported", "result.json",
+             ["peak_fraction there: 0.25 of the device's peak"]),
+    "gpumode": ("scale/submissions/submission", "imported-b200", "GPU MODE's own run", []),
+    "flashinfer": ("scale-n8/submissions/mine", "imported-nvidia-h100", "its traces",
+                   ["rows=4 float32 normal: 0.5 ms there, 2 times as fast"]),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("kind", RESULTS)
+def test_results_become_evidence_marked_by_whom_and_by_which_method(queue: Repo, tmp_path: Path, kind: str) -> None:
+    assert brought(queue, written(tmp_path / "in", FOLDERS[kind])) == 0
+    item, target, method, notes = RESULTS[kind]
+    path = f"queue/{item}/evidence/{target}.json"
+    evidence = codec.decode(Evidence, queue.show(path, "main").encode(), path)
+    check = evidence.stages.check
+    assert (check.status, evidence.stages.integrity.status) == ("passed", "not-run")
+    assert (check.method or "").startswith("imported: ")
+    assert method in (check.method or "")
+    assert evidence.environment.sandbox.startswith("imported by Ada <ada@example.org>; how ")
+    assert evidence.stages.time.notes == notes
+    assert evidence.tool.name != "kgrade"
+
+
+def test_a_verdict_is_whose_the_person_says(queue: Repo, tmp_path: Path) -> None:
+    assert brought(queue, written(tmp_path / "in", {"one.yaml": ANNOTATION}), "--as", "kim") == 0
+    [path] = [path for path in queue.git("ls-tree", "-r", "--name-only", "main").split("\n") if "/grades/" in path]
+    assert path.endswith("/grades/imported-kim.yaml")
+    assert codec.decode(Grade, queue.show(path, "main").encode() + b"\n", path).evaluator == "imported-kim"
+
+
 @pytest.mark.parametrize(
     "path", ["task.yaml", "prompt.md", "grades/bob.yaml", "submissions/s01/grades/bob.yaml", "evidence/cpu.json"]
 )
@@ -282,6 +314,8 @@ def test_every_annotation_that_parses_comes(queue: Repo, capsys: pytest.CaptureF
     told = capsys.readouterr()
     grades = [path for path in queue.git("ls-tree", "-r", "--name-only", "main").split("\n") if "/grades/" in path]
     broken = told.err.count("does not come:")
+    named = re.findall(r"does not come: \S+\.yaml:\d+: found [^\n]+, expected YAML", told.err)
+    assert len(named) == broken > 0
     assert len(grades) + broken == len(list(COLLECTION.glob("*.yaml")))
     assert brought(queue, COLLECTION) == 2
     assert " new" not in capsys.readouterr().out

@@ -80,7 +80,14 @@ def queue(make_repo: Callable[..., Repo]) -> Repo:
     return repo
 
 
-@pytest.mark.parametrize(("where", "already"), [("landing", 0), ("files", 0), ("between commits", 1)])
+@pytest.mark.parametrize(
+    ("where", "already"),
+    [
+        ("between commits", 1),
+        pytest.param("landing", 0, marks=pytest.mark.long),
+        pytest.param("files", 0, marks=pytest.mark.long),
+    ],
+)
 def test_an_import_that_is_killed_goes_on_and_brings_nothing_twice(
     queue: Repo, make_repo: Callable[..., Repo], tmp_path: Path, where: str, already: int
 ) -> None:
@@ -117,6 +124,19 @@ def test_a_dry_run_is_a_table_of_what_comes_and_what_does_not_and_why(
     assert "and 80 more" in told.out
     assert "kernelbench: 120 new, 1 refused; nothing was written" in told.out
     assert "does not come: level1/9999_Broken.py: the class Model is missing, expected a problem module" in told.err
+
+
+def test_progress_leaves_its_line_to_what_is_said_next(
+    queue: Repo, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
+    monkeypatch.setattr("kgrade.exchange.importing.EVERY", 2)
+    assert brought(queue, written(tmp_path / "in", {"one.yaml": ANNOTATION})) == 0
+    lines = capsys.readouterr().err.split("\r\x1b[K")
+    assert [each.strip() for each in lines if each.strip()] == [
+        "2 read", "committing 6 files to main", "committing 1 files to grades/imported-kernelbench-hard",
+    ]  # fmt: skip
+    assert lines[-1] == "\r"
 
 
 def import_in_a_terminal(queue: Repo, folder: Path) -> pexpect.spawn[str]:

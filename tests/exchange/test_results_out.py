@@ -11,6 +11,8 @@ import pytest
 
 from kgrade.cli import run
 from kgrade.desk import Desk
+from kgrade.exchange.brought import BroughtResult, Refused
+from kgrade.exchange.formats import Options, arrivals_of
 from kgrade.records import codec
 from kgrade.records.grade import FindingAnswer, GateAnswer, Grade, Score, Times
 from kgrade.records.slugs import ItemId
@@ -166,12 +168,61 @@ def test_an_accepted_answer_keeps_its_result_and_a_wrong_one_does_not(
         assert (found["status"], found["performance"], found["correctness"]) == ("INCORRECT_NUMERICAL", None, RIGHT)
 
 
-@pytest.mark.parametrize("kind", sorted(FOLDERS))
+def test_a_status_that_is_a_verdict_becomes_a_foreign_grade(make_repo: Callable[..., Repo], tmp_path: Path) -> None:
+    hacked = {**EVALUATION, "status": "REWARD_HACK", "performance": None, "log": "It replaces the timer."}
+    traces = json.dumps({**TRACE, "evaluation": hacked}) + "\n"
+    folder = written(tmp_path / "in", FOLDERS["flashinfer"] | {"traces/scale/scale_n8.jsonl": traces})
+    one = queue_of(make_repo, "one", folder)
+    path = f"{ItemId.parse(ITEMS['flashinfer']).folder}/grades/imported-sol-execbench.yaml"
+    grade = codec.decode(Grade, one.show(path, "main").encode() + b"\n", path)
+    assert grade.verdict == "reject"
+    assert grade.feedback.split("\n\n") == [
+        "Verdict there: REWARD_HACK on 1 of 1 workloads",
+        "It replaces the timer.\n",
+    ]
+    first = exported(one, "flashinfer", tmp_path / "first")
+    assert first["traces/scale/scale_n8.jsonl"].decode() == traces
+    two = queue_of(make_repo, "two", tmp_path / "first")
+    assert tree_of(two, ITEMS["flashinfer"]) == tree_of(one, ITEMS["flashinfer"])
+
+
 @pytest.mark.parametrize(
-    ("kept", "sentence"),
-    [("[1]", "is [1], expected a mapping"), ("{", "it is no JSON"),
-     ('{"metadata": 3, "evaluation": 3}', "is 3, expected a mapping")],
-)  # fmt: skip
+    ("word", "sentence"),
+    [
+        (3, "grades[0] is 3, expected a mapping of fields"),
+        (
+            {"evaluator": "ada", "verdict": "fine", "saved": "2026-11-03T09:31:00Z"},
+            "verdict is 'fine', expected one of",
+        ),
+        ({"evaluator": "ada", "verdict": "hold", "saved": "today"}, "saved is 'today', expected a time such as"),
+        ({"verdict": "hold", "saved": "2026-11-03T09:31:00Z"}, "evaluator` is missing, expected text"),
+    ],
+)
+@pytest.mark.parametrize("kind", sorted(FOLDERS))
+def test_a_word_that_does_not_fit_is_one_sentence(tmp_path: Path, kind: str, word: Any, sentence: str) -> None:
+    block = {"grades": [word]}
+    if kind == "kernelbench":
+        entry = {**TIMED, "metadata": {"hardware": "NVIDIA L40S", "kgrade": block}}
+        change = {"runs/mine/eval_results.json": json.dumps({"3": [entry]})}
+    else:
+        change = {
+            "traces/scale/scale_n8.jsonl": json.dumps({**TRACE, "evaluation": {**PASSED, "kgrade": block}}) + "\n"
+        }
+    arrivals = list(arrivals_of(written(tmp_path, FOLDERS[kind] | change), Options(format=kind))[1])
+    [refused] = [each for each in arrivals if isinstance(each, Refused)]
+    assert sentence in refused.why
+    assert any(isinstance(each, BroughtResult) for each in arrivals), "what was measured comes all the same"
+
+
+@pytest.mark.parametrize(
+    ("kind", "kept", "sentence"),
+    [
+        ("kernelbench", "{", "it is no JSON"),
+        ("kernelbench", '{"metadata": 3}', "metadata is 3, expected a mapping"),
+        ("flashinfer", "[1]", "is [1], expected a mapping"),
+        ("flashinfer", '{"evaluation": 3}', "evaluation is 3, expected a mapping"),
+    ],
+)
 def test_a_record_that_a_queue_holds_is_not_trusted(
     make_repo: Callable[..., Repo],
     tmp_path: Path,

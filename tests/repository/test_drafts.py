@@ -47,6 +47,21 @@ def test_the_draft_touched_last_comes_first(drafts: Drafts) -> None:
     assert drafts.keys() == ["scan/s02", "softmax", "softmax/s01"]
 
 
+def test_a_draft_that_ends_while_the_drafts_are_listed_is_none(drafts: Drafts, monkeypatch: pytest.MonkeyPatch) -> None:
+    ending, staying = (drafts.journal(key) for key in (S01, "scan/s02"))
+    ending.begin(BEGIN)
+    staying.begin(BEGIN)
+    listed = Path.glob
+
+    def slowly(folder: Path, pattern: str) -> list[Path]:
+        found = list(listed(folder, pattern))
+        ending.drop()
+        return found
+
+    monkeypatch.setattr(Path, "glob", slowly)
+    assert drafts.keys() == ["scan/s02"]
+
+
 def test_nothing_exists_before_the_first_event(drafts: Drafts) -> None:
     assert drafts.events(S01) == []
     assert drafts.keys() == []

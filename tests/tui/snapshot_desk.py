@@ -7,8 +7,10 @@ from typing import Any
 import msgspec
 
 from kgrade.desk.item import GradeEntry, HistoryEntry, Item
+from kgrade.harness.profiles.tools import NCU
 from kgrade.records.evidence import Profiling
 from kgrade.records.grade import About, Grade, Score, SheetRef, Times
+from kgrade.records.profile import Authored, KernelProfile, Launch, Origin, Profile
 from kgrade.records.slugs import ItemId
 from kgrade.repository.index_rows import EvidenceRow, GradeRow, ItemRow
 from kgrade.repository.order import Place
@@ -44,7 +46,67 @@ def evidence() -> dict[str, Any]:
     return {"cpu": interpreted, "sm_90": device}
 
 
+def profiled(us: float, own: str, copies: int) -> Profile:
+    """A profile of a softmax of 4096 rows: its own kernel of so many us, twice, and copies by the library."""
+    mine = KernelProfile(
+        name=f"void {own}<float, 128>(float const*, float*, int)",
+        launches=2,
+        total_us=2 * us,
+        min_us=us - 0.4,
+        max_us=us + 0.4,
+        grid=(4096, 1, 1),
+        block=(128, 1, 1),
+        registers=40,
+        shared_bytes=4096,
+        dram_read_bytes=67_108_864.0,
+        dram_write_bytes=67_108_864.0,
+        flops=167_772_160.0,
+        compute_percent=round(250 / us, 2),
+        memory_percent=round(4007 / us, 2),
+        dram_percent=round(4007 / us, 2),
+        l1_percent=31.4,
+        l2_percent=38.2,
+        l1_hit_percent=0.0,
+        l2_hit_percent=49.9,
+        occupancy_percent=91.2,
+        theoretical_occupancy_percent=100.0,
+        limiter="registers",
+        stalls={"long scoreboard": 7.41, "barrier": 1.83, "wait": 0.66, "selected": 1.0},
+        authored=Authored(name=own, path="solution/kernel.py", line=12),
+    )
+    copy = KernelProfile(
+        name="void at::native::vectorized_elementwise_kernel<4, at::native::copy>(int)",
+        launches=copies,
+        total_us=9.5 * copies,
+        min_us=9.1,
+        max_us=9.9,
+        grid=(2048, 1, 1),
+        block=(128, 1, 1),
+        registers=18,
+        dram_read_bytes=16_777_216.0,
+        dram_write_bytes=16_777_216.0,
+        flops=4_194_304.0,
+    )
+    launches = [Launch(kernel=0, start_us=0.0, duration_us=us), Launch(kernel=0, start_us=us + 30, duration_us=us)]
+    after = 2 * us + 45
+    launches += [Launch(kernel=1, start_us=after + 14 * n, duration_us=9.5) for n in range(copies)]
+    origin = Origin(
+        file="ncu.csv", sha256="5d02" * 16, bytes=48_213, when="2026-11-03T10:00:00Z", options=["ncu", *NCU]
+    )
+    return Profile(
+        source="ncu",
+        version="2025.3.1",
+        device="NVIDIA H100 80GB HBM3",
+        capability="9.0",
+        origin=origin,
+        kernels=[mine, copy],
+        launches=launches,
+    )
+
+
 def item(name: str) -> Item:
+    if name == "s02":
+        return profiled_item()
     graded = Grade(
         item=f"softmax-rows/{name}",
         evaluator="bob",
@@ -65,6 +127,20 @@ def item(name: str) -> Item:
         suggestions={"wrong-result": "cpu: 1 of 4 required cases fail, first M=48 N=781 bfloat16 neg-inf"},
         grades=[GradeEntry(evaluator="bob", grade=graded)],
         solution={"kernel.py": builders.KERNEL, "launch.py": b"from kernel import softmax_kernel\n"},
+    )
+
+
+def profiled_item() -> Item:
+    """An item with a profile of the start and of the submission."""
+    found = profiled(45.6, "softmax_rows", 1)
+    device = builders.evidence("sm_90", profile=Profiling(status="passed", profiles=[found]))
+    before = Profiling(status="passed", profiles=[profiled(118.4, "softmax_rows", 3)])
+    return builders.item(
+        {"sm_90": device},
+        id=ItemId("softmax-rows", "s02"),
+        rubric=RUBRIC,
+        solution={"kernel.py": builders.KERNEL},
+        start_profiles={"sm_90": before},
     )
 
 

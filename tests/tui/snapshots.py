@@ -86,6 +86,9 @@ SCENES: Final = (
     Scene("queue", "Q", "q"),
     Scene("my-grades", "H", "q"),
     Scene("zoomed", "z", "z"),
+    Scene("profile-kernels", ">rz"),
+    Scene("profile-roofline", " "),
+    Scene("profile-timeline", "G"),
 )
 
 LEAD_SCENES: Final = (

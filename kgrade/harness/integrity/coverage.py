@@ -137,6 +137,7 @@ def short(function: ast.AST) -> Iterator[tuple[ast.AST, str]]:
         if isinstance(side, ast.Name)
     }
     offsets = {ast.unparse(value) for name in added for value in values.get(name, [])}
+    given = _lengths(function, reduced)
     for node in ast.walk(function):
         bounds: list[ast.expr] = []
         if isinstance(node, ast.For) and isinstance(node.iter, ast.Call) and not _unrolled(node):
@@ -146,11 +147,44 @@ def short(function: ast.AST) -> Iterator[tuple[ast.AST, str]]:
             bounds = [keyword.value for keyword in node.keywords if keyword.arg == "mask"]
         if isinstance(node, ast.For) and bounds and _skips(node, values):
             yield node, ast.unparse(node.iter)
+        if isinstance(node, ast.For) and isinstance(node.iter, ast.Call) and node.iter.args:
+            end = node.iter.args[min(1, len(node.iter.args) - 1)]
+            if early := _ends_early(given, end, values):
+                yield node, early
         if isinstance(node, ast.For) and len(bounds) == 2 and (late := _starts_late(bounds[0], values)):
             yield node, late
         parts = [ast.unparse(each) for each in reached(bounds, values, addresses=False) if _is_fraction(each)]
         parts = [part for part in parts if part not in offsets]
         yield from ((node, part) for part in parts[:1] if fractions[part] == 1)
+
+
+def _lengths(function: ast.AST, reduced: set[int]) -> set[str]:
+    """The parameters of a kernel, unless what a loop leaves out may be read before it or after it."""
+    inside = {id(each) for node in ast.walk(function) if isinstance(node, ast.For) for each in ast.walk(node)}
+    if not isinstance(function, ast.FunctionDef) or reduced - inside:
+        return set()
+    return {each.arg for each in function.args.args}
+
+
+def _ends_early(given: set[str], end: ast.expr, values: Values) -> str:
+    """`min(N, 256)`, `cdiv(K, B) - 1`: a loop that ends before the length of a row does; else ''."""
+    for node in reached([end], values, addresses=False):
+        name = dotted_text(node.func).rpartition(".")[2] if isinstance(node, ast.Call) else ""
+        if isinstance(node, ast.Call) and name in ("min", "minimum") and len(node.args) == 2:
+            caps = [each.value for each in node.args if isinstance(each, ast.Constant) and type(each.value) is int]
+            whole = any(isinstance(each, ast.Name) and each.id in given for each in node.args)
+            if whole and caps and caps[0] >= _LEAST:
+                return ast.unparse(node)
+        if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Sub) and isinstance(node.right, ast.Constant):
+            names = {each.id for each in ast.walk(node.left) if isinstance(each, ast.Name)}
+            if names & given and not _rounds_up_whole(node):
+                return ast.unparse(node)
+    return ""
+
+
+def _rounds_up_whole(part: ast.BinOp) -> bool:
+    """Whether `part` is the `N + B - 1` of a division that rounds up."""
+    return isinstance(part.left, ast.BinOp) and isinstance(part.left.op, ast.Add)
 
 
 def _starts_late(start: ast.expr, values: Values) -> str:
@@ -224,6 +258,20 @@ def _reduced(function: ast.AST, values: Values) -> set[int]:
     ]
     given = [each for node in reductions for each in node.args]
     return {id(node) for node in reached(given, values, addresses=False, most=_MOST_OF_KERNEL) if _is_load(node)}
+
+
+def halves(function: ast.AST) -> Iterator[tuple[ast.AST, str]]:
+    """Slices that end at a fixed part of a length, where nothing begins at that part."""
+    slices = [node for node in ast.walk(function) if isinstance(node, ast.Slice)]
+    begins = {ast.unparse(node.lower) for node in slices if node.lower is not None}
+    for node in slices:
+        part = node.upper if node.upper is not None and _starts_at_zero(node) else None
+        if part is not None and _is_fraction(part) and ast.unparse(part) not in begins:
+            yield part, ast.unparse(part)
+
+
+def _starts_at_zero(node: ast.Slice) -> bool:
+    return node.lower is None or (isinstance(node.lower, ast.Constant) and node.lower.value == 0)
 
 
 def windows(function: ast.AST) -> Iterator[tuple[ast.AST, str]]:

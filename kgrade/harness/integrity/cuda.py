@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterator
 from functools import cache
 from typing import TYPE_CHECKING
 
-from kgrade.harness.integrity import cuda_host, cuda_kernels, cuda_memory, cuda_names, vocabulary
+from kgrade.harness.integrity import cuda_host, cuda_kernels, cuda_loops, cuda_memory, cuda_names, vocabulary
 from kgrade.harness.integrity.cuda_reach import settle
 from kgrade.harness.integrity.cuda_unit import Function, Unit, bare, declared, line_of, note, resolve, text_of
 from kgrade.harness.integrity.model import Fact, Model
@@ -184,6 +184,9 @@ def _visit(unit: Unit, function: Function, node: Node) -> None:
     elif kind == "for_statement" and function.is_kernel:
         condition = text_of(node.child_by_field_name("condition"))
         function.shortened += [(part, line_of(unit, node)) for part in cuda_memory.fraction(condition)]
+        if not function.wide:
+            for part in cuda_loops.partial(node, function.declared, function.parameters):
+                note(unit, function, "sampled", part, node, detail="gap")
     elif kind == "template_function" or kind == "qualified_identifier" or kind == "type_identifier":
         name = resolve(unit, text_of(node))
         function.mentions.add(name.rpartition("::")[2])
@@ -201,6 +204,8 @@ def _visit(unit: Unit, function: Function, node: Node) -> None:
             r"wgmma[\w.]*\.f16\.(f16|e4m3|e5m2)", text
         ):
             note(unit, function, "accumulator", "float16", node, frozenset({"summed"}))
+        if re.search(r"mma[\w.]*\.tf32", text) and not cuda_names.KEEPS_THE_REST.search(function.text):
+            note(unit, function, "cast", "tf32", node, detail="dot")
 
 
 def _call(unit: Unit, function: Function, node: Node) -> None:
@@ -297,16 +302,19 @@ def _local(unit: Unit, function: Function, node: Node) -> None:
         declared(child.child_by_field_name("declarator") or child)
         for child in node.children_by_field_name("declarator")
     ]
+    kind = kind_of(node)
+    narrow = cuda_names.HALF.match(kind) and (function.is_kernel or function.is_device)
+    if narrow and not cuda_names.KEEPS_THE_REST.search(function.text):
+        note(unit, function, "cast", "bfloat16" if "bfloat" in kind else "float16", node, detail="kernel")
     if re.match(r"\s*(extern\s+)?__shared__\b", text) or "__shared__" in text.partition("=")[0].partition("[")[0]:
-        if not cuda_names.BARRIER.match(kind_of(node)):
+        if not cuda_names.BARRIER.match(kind):
             function.shared |= dict.fromkeys(names, line_of(unit, node))
         return
     if text.startswith("static") and not re.match(r"static\s+(const|constexpr)\b[^*=]*(=|;|\[)", text):
         function.statics |= set(names)
     unit.constants.update(cuda_memory.constants(text))
     function.slots |= cuda_memory.slots(text)
-    kind = kind_of(node)
-    if cuda_names.HALF.match(kind) and (function.is_kernel or function.is_device):
+    if narrow:
         function.shared.setdefault("half:" + (names[0] if names else ""), line_of(unit, node))
     if cuda_names.PERSISTING.search(text):
         note(unit, function, "state", "l2.persisting", node)

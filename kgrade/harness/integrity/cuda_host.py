@@ -58,7 +58,7 @@ def read(unit: Unit, root: Node, entries: Collection[str], ask: Ask, *, native: 
 def _kernel(walk: Walk, scope: Scope, unit: Unit, name: str) -> None:
     key = f"{unit.path}:{name}"
     known = unit.functions[name]
-    node = function_of(name, known.parameters, [ast.Pass()])
+    node = function_of(name, list(known.parameters), [ast.Pass()])
     ast.fix_missing_locations(node)
     node.lineno = known.line
     function = Function(key, name, unit.path, node, scope, jit="cuda", stores=frozenset(known.stores))

@@ -7,6 +7,7 @@ from collections import defaultdict
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from kgrade.harness.integrity import cuda_loops
 from kgrade.harness.integrity.cuda_unit import Function, text_of
 
 if TYPE_CHECKING:
@@ -25,7 +26,8 @@ def look(function: Function, node: Node) -> None:
     if body is None:
         return
     flow = _Flow(node, body)
-    function.parameters = list(flow.parameters)
+    function.parameters = flow.parameters
+    function.declared, function.wide = cuda_loops.declarations(function.text), cuda_loops.wide(function.text)
     function.stores = flow.written
     if not flow.opaque and flow.written and flow.stored:
         reached = list(flow.reached([*flow.stored, *flow.targets, *flow.conditions]))

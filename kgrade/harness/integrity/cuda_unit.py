@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -32,7 +33,9 @@ class Function:
     handed: set[str] = field(default_factory=set)
     passed: set[str] = field(default_factory=set)
     shortened: list[tuple[str, int]] = field(default_factory=list)
-    parameters: list[str] = field(default_factory=list)
+    parameters: dict[str, bool] = field(default_factory=dict)
+    declared: Mapping[str, str] = field(default_factory=dict)
+    wide: bool = False
     stores: set[str] = field(default_factory=set)
     blind: bool = False
     moves: bool = False

@@ -158,6 +158,9 @@ def _body(walk: Walk, frame: Frame, function: Function) -> None:
                 frame.scope.variables[node.targets[0].id] = Value(frozenset({name}))
     if function.jit == "triton":
         _partial(walk, frame, function)
+    elif function.jit == "pallas":
+        for part, bound in coverage.halves(function.node):
+            walk.note(frame, "sampled", bound, part, NOTHING, "short")
     for node in ast.walk(function.node):
         if not isinstance(node, ast.Call):
             continue
@@ -169,7 +172,7 @@ def _body(walk: Walk, frame: Frame, function: Function) -> None:
             last = min(names).rpartition(".")[2]
         for name in names & vocabulary.LIBRARY_SORTS.keys():
             walk.note(frame, "call", name, node, frozenset({"kernel"}), function.key)
-        if last in ("to", "astype") and function.jit != "nki":
+        if (last in ("to", "astype", "cast") and function.jit != "nki") or (last == "load" and function.jit == "nki"):
             for dtype in _dtypes(walk, frame, node):
                 walk.note(frame, "cast", dtype, node, NOTHING, "operand" if id(node) in operands else "kernel")
         if last in _ZEROS:

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from kgrade.harness.integrity import vocabulary
 from kgrade.harness.integrity.model import Fact, Tags
 from kgrade.harness.integrity.signs import Sign, View, at, calls
+from kgrade.harness.integrity.unfilled import left_out
 from kgrade.records.evidence import Severity
 
 _WATCHERS = re.compile(r"PYTEST|BENCH|TEST|^CI$|GRAD|EVAL|CHECK|HARNESS|JUDGE|SCOR|WARM|PROFIL", re.I)
@@ -27,6 +28,8 @@ def memo_by_identity(view: View) -> Iterator[Sign]:
     for fact in view.model.of("memo", live=True):
         if _by_identity(fact.about) and (_outputs(fact) or "lru_cache" in fact.name):
             yield at(fact, "tell", "an earlier call's output is returned when the inputs have the same address or id")
+    for fact in left_out(view, frozenset({"pointer", "version"})):
+        yield at(fact, "suspect", "nothing is computed where the inputs have an address that was seen before")
 
 
 def memo_by_sample(view: View) -> Iterator[Sign]:
@@ -37,6 +40,8 @@ def memo_by_sample(view: View) -> Iterator[Sign]:
         if not _by_identity(fact.about) and (_outputs(fact) or "lru_cache" in fact.name) and "count" not in fact.about:
             key = "part of the contents" if "data" in fact.about else "shape, dtype or nothing at all"
             yield at(fact, "tell", f"an earlier call's output is returned; its key is {key}")
+    for fact in left_out(view, frozenset({"stored:"})):
+        yield at(fact, "suspect", "whether anything is computed depends on what an earlier call left behind")
 
 
 def precomputed(view: View) -> Iterator[Sign]:

@@ -37,6 +37,18 @@ def recycled_memory(view: View) -> Iterator[Sign]:
             )
 
 
+def left_out(view: View, looks: frozenset[str]) -> Iterator[Fact]:
+    """Conditions that look at any of `looks`, behind which the caller's buffer stays as an earlier call left it."""
+    for fact in unmade(view, ":empty"):
+        if view.looks_at(fact) & looks or any(
+            tag.startswith("stored:") and "stored:" in looks for tag in view.looks_at(fact)
+        ):
+            yield fact
+    for branch in _half_filled(view):
+        if branch.about & looks or ("stored:" in looks and any(tag.startswith("stored:") for tag in branch.about)):
+            yield branch
+
+
 def nan_wildcard(view: View) -> Iterator[Sign]:
     """S12: NaN is returned."""
     for fact in unmade(view, ":nan"):

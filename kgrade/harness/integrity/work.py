@@ -267,6 +267,8 @@ def truncated_maths(view: View) -> Iterator[Sign]:
     for fact in facts:
         if fact.detail == "short":
             yield at(fact, "note" if packed else "suspect", f"only a part is read, which ends or begins at {fact.name}")
+        elif fact.detail == "gap":
+            yield at(fact, "suspect", f"a loop reads {fact.name} of what it stands before")
         elif fact.detail == "grid":
             yield at(fact, "suspect", f"the grid covers {fact.name} of a length")
         elif fact.detail == "prefix":

@@ -10,7 +10,7 @@ from kgrade.tui.lines import Lines, Row, Rows, Span
 from kgrade.tui.pane import Glance, Pane
 from kgrade.tui.panes import figures, profile_kernels, profile_launches, profile_limits, profile_roofline
 from kgrade.tui.panes.glances import aged, worst_state
-from kgrade.tui.panes.layout import BLANK, Joined, Late, fact, heading, sentence
+from kgrade.tui.panes.layout import BLANK, Joined, Late, fact, fold, heading, sentence
 from kgrade.tui.panes.logs import log_section
 from kgrade.tui.panes.sections import collected, missing_targets, not_run, spaced, state, target_heading
 
@@ -89,7 +89,9 @@ def _heading(profile: Profile) -> list[Row]:
     if origin is not None:
         how = "added" if origin.by else "collected"  # by whom is told by the history, which knows who may see it
         rows += sentence(f"{origin.file}, {figures.size(origin.bytes)}, {how} {origin.when}", "dim", indent="  ")
-        rows += sentence(" ".join(origin.options), "dim", indent="  ", lead="$ ") if origin.options else []
+        if origin.options:
+            options = sentence(" ".join(origin.options), "dim", indent="    ", lead="$ ")
+            rows.append(fold(f"the options of {origin.options[0]}", options, indent="  "))
     return rows + [row for text in profile.notes for row in sentence(text, "warn", indent="  ", lead="! ")]
 
 

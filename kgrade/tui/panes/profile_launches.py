@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
+from kgrade.harness.profiles.authorship import base_name
 from kgrade.records.profile import Launch, Profile
 from kgrade.tui.lines import Row, Span
 from kgrade.tui.panes import figures, plots
@@ -59,5 +60,6 @@ def _lane(name: str, launches: Sequence[Launch], end: float) -> Row:
         last = min(int((launch.start_us + launch.duration_us) / end * _WIDTH), _WIDTH - 1)
         for cell in range(first, last + 1):
             cells[cell] = mark
+    name = base_name(name) or name
     label = name if len(name) <= _NAME else name[: _NAME - 1] + "…"
     return Row(spans=(Span(f"  {label:<{_NAME}} ", "dim"), Span("".join(cells).rstrip(), "note")))

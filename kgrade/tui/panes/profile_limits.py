@@ -26,8 +26,8 @@ def memory(profile: Profile) -> list[Row]:
         "L2": _level(one.l2_percent, one.l2_hit_percent),
         "device memory": [
             *_level(one.dram_percent, None),
-            *_moves("read", one.dram_read_bytes),
-            *_moves("written", one.dram_write_bytes),
+            *_moves("reads", one.dram_read_bytes),
+            *_moves("writes", one.dram_write_bytes),
         ],
     }
     if not any(levels.values()):

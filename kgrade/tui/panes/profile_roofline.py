@@ -163,5 +163,5 @@ def _intensity(value: float) -> str:
 
 
 def _rate(value: float) -> str:
-    unit, scale = ("TFLOP/s", 1e12) if value >= 1e11 else ("GFLOP/s", 1e9)
+    unit, scale = ("TFLOP/s", 1e12) if value >= 1e12 else ("GFLOP/s", 1e9)
     return f"{figures.significant(value / scale)} {unit}"

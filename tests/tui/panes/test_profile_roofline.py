@@ -90,7 +90,7 @@ def test_memory_is_drawn_as_the_way_of_the_data() -> None:
     assert max(map(len, drawn.splitlines())) <= 80
     widths = {len(line) for line in drawn.splitlines()[1:]}
     assert len(widths) == 1, drawn
-    for part in ("L1/TEX", "L2", "device memory", "11.55 % of its peak", "40.73 % hits", "read", "20,000,000 B"):
+    for part in ("L1/TEX", "L2", "device memory", "11.55 % of its peak", "40.73 % hits", "reads", "20,000,000 B"):
         assert part in drawn
     large = moving(8e8, 4e12, dram_percent=83.0)
     assert "2,000,000,000,000 B" in text(profile_limits.memory(Profile(source="ncu", kernels=[large])))
