@@ -86,13 +86,11 @@ class Claiming:
             if before is not None:
                 self.leave(before)
 
-    def look_again(self) -> None:
-        """Ask for everyone's claims as they stand now, because what was known of them turned out to be old."""
-        with self._turn:
-            try:
-                self._claims.refresh()
-            except GitError as why:
-                self.note = f"who holds what cannot be seen: {why}"
+    @property
+    def offered(self) -> ItemId | None:
+        """The item that is claimed for whoever sits down next, if there is one."""
+        offered = self._offered
+        return offered.item if offered is not None and offered.claim is not None else None
 
     def others(self) -> dict[ItemId, dict[str, str]]:
         """By item and evaluator, what each claim amounts to, such as `by bob until 14:05`; expired ones left out.

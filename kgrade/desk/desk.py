@@ -68,6 +68,8 @@ class Desk:
         self._choosing = Choosing(self._sources, self._saving, self._sending, self._drafts, self.evaluator)
         self._seats = Seats(self._sources, self._claiming, self._sending, self._drafts, self.evaluator)
         self._turn = threading.RLock()
+        self._losses = 0
+        """Claims lost to others lately, by which candidates are spread."""
         self.notes: list[str] = []
         """Sentences for the person about the last `sync`."""
 
@@ -118,10 +120,12 @@ class Desk:
         with self._turn:
             lost: dict[ItemId, str] = {}
             while True:
-                skip = order.spread(self.evaluator, len(lost))
+                skip = order.spread(self.evaluator, self._losses)
                 first = self._first(lost, skip) if after is None else None
                 places = [] if first else self._places(lost)
                 found = first or order.next_item(places, self._drafts.keys(), after, skip=skip)
+                if skip and isinstance(found, ItemId):
+                    found = self._offered(found, lost)
                 if isinstance(found, EmptyQueue):
                     held = {place.row.id for place in places if place.state == "claimed"}
                     told = (self._claiming.next_free(held), self._sources.unread(), self._listing.plan().fault)
@@ -134,8 +138,9 @@ class Desk:
                     self._claiming.offer(found)
                 except TakenError as taken:  # someone was faster between the look and the claim
                     lost[found] = ", ".join(map(self._claiming.told, taken.holders)) or str(taken)
-                    self._claiming.look_again()
+                    self._losses += 1
                 else:
+                    self._losses -= not lost and self._losses > 0
                     return found
 
     def my_grades(self) -> list[tuple[ItemRow, GradeRow]]:
@@ -377,6 +382,13 @@ class Desk:
         found = order.next_item(self._at_this_moment(standing, lost), (), skip=skip)
         return found if isinstance(found, ItemId) else None
 
+    def _offered(self, found: ItemId, lost: dict[ItemId, str]) -> ItemId:
+        """What is claimed for me already, where any open item is as good as `found`; `found` where it is not."""
+        mine = self._claiming.offered
+        if mine is None or mine == found or self._drafts.holds(str(found)):
+            return found
+        return mine if any(place.row.id == mine and place.state == "open" for place in self._places(lost)) else found
+
     def _graded(self) -> list[ItemId]:
         rows = self._listing.rows()
         return [row.id for row in rows if any(grade.evaluator == self.evaluator for grade in row.grades)]
@@ -389,7 +401,8 @@ class Desk:
         with self._turn:
             drafts = self._drafts.keys()
             others = [place for place in self._places({}) if place.row.id != saved]
-            found = order.next_item(others, [key for key in drafts if key != str(saved)])
+            skip = order.spread(self.evaluator, self._losses)
+            found = order.next_item(others, [key for key in drafts if key != str(saved)], skip=skip)
             if isinstance(found, ItemId) and not self._drafts.holds(str(found)):
                 with contextlib.suppress(TakenError):
                     self._claiming.offer(found)

@@ -36,6 +36,7 @@ from kgrade.repository.refs import (
     move_refs,
     read_ref,
     read_refs,
+    straight,
 )
 from kgrade.repository.runner import Git, GitError
 from kgrade.repository.tree import Snapshot, TreeReader
@@ -188,7 +189,7 @@ class Branch:
         """
         if onto is None or onto == box.base:
             return box.tip
-        own = commits_between(self.git, box.base, box.tip)
+        own = straight(self.reader.objects, box.base, box.tip) or commits_between(self.git, box.base, box.tip)
         if onto in own:  # a part of them is there already
             return box.tip
         if box.base is None and (shared := merge_base(self.git, onto, box.tip)):

@@ -214,13 +214,18 @@ class Claims:
 
         Raises TakenError when no slot is free.
         """
-        for _ in range(self._slots(item) + 1):
+        is_fresh = False
+        for _ in range(self._slots(item) + 2):
             claims = self.holders(item)
             mine = [c for c in claims if c.evaluator == self._evaluator and c.holds]
             won = self._move(mine[0], "renewed") if mine else self._first_free(item, claims)
             if won is not None:
                 return self._only(won)
-            self._refs.look(f"{self._space}{_ref_part(item)}/")
+            if self.holders(item) == claims:  # nothing was tried, for all is taken as far as is known
+                if is_fresh:
+                    break
+                self._refs.look(f"{self._space}{_ref_part(item)}/")
+            is_fresh = True
         raise TakenError(item, tuple(c for c in self.holders(item) if c.state != "released"))
 
     def renew(self, claim: Claim) -> Claim:

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 
 import msgspec
 
+from kgrade.repository.objects import ObjectReader
 from kgrade.repository.ref_files import are_read_here, ref_in_files, refs_in_files
 from kgrade.repository.runner import Git, GitError, Result, reason
 
 BUSY = "File exists"
+_PARENT = re.compile(rb"^parent ([0-9a-f]+)$", re.MULTILINE)
+_FEW = 64
 MOVED = (
     "but expected",
     "reference already exists",
@@ -100,6 +104,22 @@ def is_ancestor(git: Git, older: str, newer: str) -> bool:
 def merge_base(git: Git, one: str, other: str) -> str | None:
     """The newest commit that both histories hold, None when they share nothing."""
     return git.run(["merge-base", one, other], check=False).text or None
+
+
+def straight(reader: ObjectReader, older: str | None, newer: str) -> list[str] | None:
+    """The commits after `older` up to `newer`, oldest first, where each has one parent; None: that is git's to find.
+
+    Read here, because each turn of a race for a branch asks for a few commits several times.
+    """
+    found: list[str] = []
+    at = newer
+    while at != older:
+        parents = _PARENT.findall(reader.object(at)[1].partition(b"\n\n")[0]) if older else []
+        if len(parents) != 1 or len(found) == _FEW:
+            return None
+        found.append(at)
+        at = parents[0].decode()
+    return found[::-1]
 
 
 def commits_between(git: Git, older: str | None, newer: str) -> list[str]:

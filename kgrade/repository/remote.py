@@ -49,6 +49,7 @@ class Remote:
         self.git = git
         self.name = name
         self._push_timeout = push_timeout
+        self._tidied = False
 
     def tips(self, *patterns: str, cancel: threading.Event | None = None) -> dict[str, str]:
         """The remote's refs that match `patterns`, with their ids; UnreachableError when it cannot be asked."""
@@ -63,8 +64,11 @@ class Remote:
 
     def fetch(self, refspecs: Sequence[str], cancel: threading.Event | None = None) -> list[str]:
         """Fetch `refspecs`; the remote's short names of refs that git refused to take because they were rewritten."""
-        command = ["fetch", "--no-tags", "--no-recurse-submodules", "--no-write-fetch-head", self.name, *refspecs]
-        result = self._ask(command, FETCH_TIMEOUT_S, cancel)
+        # Whether to tidy up is asked of git once, not each time: that costs as much as the fetch itself.
+        tidy = [] if not self._tidied else ["--no-auto-gc"]
+        self._tidied = True
+        command = ["fetch", "--no-tags", "--no-recurse-submodules", "--no-write-fetch-head", *tidy]
+        result = self._ask([*command, self.name, *refspecs], FETCH_TIMEOUT_S, cancel)
         rewritten = [
             line.split()[2]
             for line in result.words.splitlines()
@@ -100,9 +104,13 @@ class Remote:
         if answer.outcome == "unreachable":
             raise UnreachableError(answer.words)
 
-    def push(self, oid: str, ref: str, cancel: threading.Event | None = None) -> Answer:
-        """Push one commit to one branch, never by force. The person's own pre-push hook runs."""
-        command = ["push", "--porcelain", self.name, f"{oid}:{ref}"]
+    def push(self, oid: str, ref: str, cancel: threading.Event | None = None, *, onto: str | None = None) -> Answer:
+        """Push one commit to one branch, never by force. The person's own pre-push hook runs.
+
+        `onto`, an ancestor of the commit: only if the branch still stands there.
+        """
+        lease = [f"--force-with-lease={ref}:{onto}"] if onto else []
+        command = ["push", "--porcelain", *lease, self.name, f"{oid}:{ref}"]
         try:
             result = self.git.run(command, timeout=self._push_timeout, cancel=cancel, check=False, own_hooks=True)
         except GitTimeoutError as error:

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Mapping
 from functools import partial
 from typing import TypeVar
 
 from kgrade.repository.claims import CLAIMS, LocalRefs, RefMover
-from kgrade.repository.refs import RefMove, move_ref, move_refs, read_ref, read_refs
+from kgrade.repository.refs import read_refs
 from kgrade.repository.remote import Remote, UnreachableError
 from kgrade.repository.runner import Git, GitError
 
@@ -43,6 +43,8 @@ class RemoteRefs:
         self._quiet_until = float("-inf")
         self._trouble = ""
         self._fetched = float("-inf")
+        self._moved: dict[str, str] = {}
+        """What was moved from here since the copy was made: a restart would ask the remote anyway."""
 
     def read(self, prefix: str) -> Mapping[str, str]:
         """The refs below `prefix` with their ids; fetched anew where the copy is older than half a minute."""
@@ -56,6 +58,7 @@ class RemoteRefs:
         with self._turn:
             self._reach(lambda: self._remote.fetch_mirror(f"{self._space}*", f"{self._copies}*"))
             self._fetched = self._steady()
+            self._moved.clear()
 
     def move(self, ref: str, new: str, old: str | None) -> bool:
         """Push the move; whether the remote then has `new` there. The copy holds what it has, either way."""
@@ -63,9 +66,10 @@ class RemoteRefs:
             for _ in range(TRIES):
                 answer = self._reach(lambda: self._remote.push_leased(new, ref, old))
                 if answer.outcome == "taken":  # the server has said that it moved this ref from `old` to `new`
-                    self._keep(ref, new)
+                    self._moved[ref] = new
                     return True
-                there = self._looked(ref.rpartition("/")[0] + "/", made={new}).get(ref)
+                self.refresh()  # others are at work, perhaps elsewhere as well
+                there = self._copy(ref).get(ref)
                 if there == new:
                     return True
                 if there != old:
@@ -87,37 +91,18 @@ class RemoteRefs:
             return len(refs.keys() - self._copy(self._space).keys())
 
     def look(self, folder: str) -> None:
-        """Bring the copy of what lies right below `folder` up to date."""
+        """Bring the copy of what lies right below `folder` up to date, if anything moved there."""
         with self._turn:
-            self._looked(folder)
-
-    def _looked(self, folder: str, made: Collection[str] = ()) -> Mapping[str, str]:
-        """Ask for the refs right below `folder`, and copy them; what was `made` here need not be fetched."""
-        there = self._reach(lambda: self._remote.tips(f"{folder}*"))
-        here = self._copy(folder)
-        changed = [name for name, oid in there.items() if here.get(name) != oid and oid not in made]
-        if changed:
-            refspecs = [f"+{name}:{self._copies}{name.removeprefix(self._space)}" for name in changed]
-            self._reach(lambda: self._remote.fetch(refspecs))
-        moved = [name for name, oid in there.items() if here.get(name) != oid and oid in made]
-        moves = [
-            RefMove(self._copies + name.removeprefix(self._space), there.get(name), here.get(name))
-            for name in (*moved, *(here.keys() - there.keys()))
-        ]
-        if moves:
-            move_refs(self._git, moves, "kgrade: claims", durable=False)
-        return there
-
-    def _keep(self, ref: str, new: str) -> None:
-        name = self._copies + ref.removeprefix(self._space)
-        move_ref(self._git, name, new, read_ref(self._git, name), "kgrade: claims", durable=False)
+            if self._reach(lambda: self._remote.tips(f"{folder}*")) != self._copy(folder):
+                self.refresh()
 
     def _copy(self, prefix: str) -> dict[str, str]:
         below = self._copies + prefix.removeprefix(self._space)
         found = read_refs(self._git, below.rstrip("/"))
-        return {
+        copied = {
             self._space + name.removeprefix(self._copies): oid for name, oid in found.items() if name.startswith(below)
         }
+        return copied | {ref: oid for ref, oid in self._moved.items() if ref.startswith(prefix)}
 
     def _reach(self, ask: Callable[[], T]) -> T:
         if self._steady() < self._quiet_until:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import random
 import threading
 import time
@@ -21,6 +22,7 @@ from kgrade.repository.refs import (
     move_ref,
     read_ref,
     read_refs,
+    straight,
 )
 from kgrade.repository.remote import Answer, Remote, UnreachableError
 from kgrade.repository.runner import GitError, printable
@@ -160,7 +162,11 @@ class Sync:
         answer = Answer("taken")
         locked = 0
         for attempt in range(TRIES + 1):
-            tip = self._look(cancel)
+            # What was seen last is where the branch stands, mostly; where it does not, the push says so.
+            tip = self._seen_last() if not attempt else None
+            onto = tip
+            if tip is None:
+                tip = self._look(cancel, moved=answer.outcome == "behind")
             box = self._landed(tip)
             if box is None:
                 self._follow(tip)
@@ -175,19 +181,35 @@ class Sync:
                 return self._committed("locked", f"{where} is locked ({answer.words}); tell a lead", again=True)
             if attempt == TRIES:
                 break
-            answer = self._push(box, tip, cancel)
+            answer = self._push(box, tip, cancel, onto=onto)
             if answer.outcome in ("behind", "locked"):
                 cancel.wait(random.uniform(0, JITTER_S * (attempt + 1)))
         return self._committed("busy", f"others push to {self.branch.short} all the time", again=True)
 
-    def _look(self, cancel: threading.Event) -> str | None:
-        """The remote's tip, fetched; RewrittenError when it left behind what was seen before."""
+    def _seen_last(self) -> str | None:
+        """The remote's tip as last seen, where the outbox is on it and other branches need not be asked for."""
+        box, seen = self.branch.outbox(), read_ref(self._git, self.branch.seen_ref)
+        return seen if box is not None and box.base == seen and not self._follows(box) else None
+
+    def _follows(self, box: Outbox | None) -> bool:
+        """Whether it is time to look at other branches."""
+        return bool(self._also) and (box is None or self._steady() - self._followed > FRESH_S)
+
+    def _look(self, cancel: threading.Event, *, moved: bool = False) -> str | None:
+        """The remote's tip, fetched; RewrittenError when it left behind what was seen before.
+
+        Where it is known to have `moved`, it is fetched without asking what it is first.
+        """
         branch = self.branch
         seen = branch.remote_tip()
+        if moved and read_ref(self._git, branch.seen_ref) is not None:
+            with contextlib.suppress(UnreachableError):  # which is also what a branch that is gone looks like
+                if not self.remote.fetch([f"{branch.ref}:{branch.seen_ref}"], cancel):
+                    return read_ref(self._git, branch.seen_ref)
         if seen is not None and read_ref(self._git, branch.seen_ref) is None:
             move_ref(self._git, branch.seen_ref, seen, None)
         box = branch.outbox()
-        follows = bool(self._also) and (box is None or self._steady() - self._followed > FRESH_S)
+        follows = self._follows(box)
         tips = self.remote.tips(branch.ref, *(self._also if follows else ()), cancel=cancel)
         if follows:
             self._fetch_also(tips, cancel)
@@ -230,7 +252,7 @@ class Sync:
     def _landed(self, tip: str | None) -> Outbox | None:
         """The outbox, emptied when the remote holds all of it."""
         while (box := self.branch.outbox()) is not None:
-            if tip is None or tip == box.base or not is_ancestor(self._git, box.tip, tip):
+            if tip is None or tip == box.base or not self._holds(tip, box):
                 return box
             try:
                 self.branch.set_outbox(None, box)
@@ -238,14 +260,18 @@ class Sync:
                 continue
         return None
 
-    def _push(self, box: Outbox, tip: str | None, cancel: threading.Event) -> Answer:
+    def _holds(self, tip: str, box: Outbox) -> bool:
+        since = straight(self.branch.reader.objects, box.base, tip)
+        return is_ancestor(self._git, box.tip, tip) if since is None else box.tip in since
+
+    def _push(self, box: Outbox, tip: str | None, cancel: threading.Event, *, onto: str | None) -> Answer:
         new = self.branch.rebuilt(box, tip, self._committer)
         if new != box.tip:
             try:
                 self.branch.set_outbox(Outbox(new, tip), box)
             except (RefMovedError, RefBusyError):
                 return Answer("behind")
-        return Answer("taken") if new == tip else self.remote.push(new, self.branch.ref, cancel)
+        return Answer("taken") if new == tip else self.remote.push(new, self.branch.ref, cancel, onto=onto)
 
     def _follow(self, tip: str | None) -> None:
         """Fast-forward the local branch where that cannot disturb anyone."""
