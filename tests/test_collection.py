@@ -191,6 +191,12 @@ SHOWN = [
     "scan-inclusive/s02",
     "scan-inclusive/s03",
     "rmsnorm-nki/s02",
+    "rmsnorm-silu-kernelbench/s02",
+    "grayscale-gpumode/s02",
+    "add-rmsnorm-flashinfer/s02",
+    "rmsnorm-silu-kernelbench/s01",
+    "grayscale-gpumode/s01",
+    "add-rmsnorm-flashinfer/s01",
 ]
 
 

@@ -13,7 +13,7 @@ from kgrade.harness.compiled import Behind
 from kgrade.harness.dynamic import unexamined
 from kgrade.harness.emulator import CannotRun, translate
 from kgrade.harness.emulator.compiler import NO_COMPILER, Compiled, Compiler, find_compiler, runtime_cache
-from kgrade.harness.emulator.complaints import complaint
+from kgrade.harness.emulator.complaints import why_not
 from kgrade.harness.emulator.findings import read_findings
 from kgrade.harness.launch_bounds import launch_bounds
 from kgrade.harness.methods import INTERPRETED, Method
@@ -107,8 +107,7 @@ class EmulatedCandidate:
             self.reason = f"CPU emulation does not run {error.construct} (solution/{error.path}:{error.line})"
             return
         if self.made.shared is None:
-            said = complaint(self.made.log, self.run.source.solution or {})
-            self.reason = f"its translation does not compile for CPU emulation: {said}"
+            self.reason = why_not(self.made.log, self.run.source.solution or {}, "solution/")
             return
         self.workers = self._workers(self.made.shared)
 

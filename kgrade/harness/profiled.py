@@ -11,7 +11,7 @@ import json
 import secrets
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing, nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Final
@@ -55,7 +55,10 @@ class Unprofiled(Exception):
 
 @dataclass(frozen=True)
 class Calling:
-    """What is called for the profilers: the functions that `workers` serve, on the arguments of one case."""
+    """What is called for the profilers: the functions that `workers` serve, on the arguments of one case.
+
+    `said` is what each profiler's process has printed.
+    """
 
     run: Run
     workers: Standby
@@ -64,6 +67,7 @@ class Calling:
     data: bytes
     inputs: Sequence[Mapping[str, Any]]
     launch: Mapping[str, Any] | None = None
+    said: dict[str, bytes] = field(default_factory=dict)
 
     def under(self, tool: Tool | None) -> Profile:
         """Return what `tool`, or torch.profiler where it is None, sees of the calls; raise `Unprofiled`."""
@@ -89,7 +93,7 @@ class Calling:
             limits=self._limits(),
             environment=environment,
         )
-        self.run.keep_log(f"profile-{name}", ended.stdout + ended.stderr)
+        self.said[name] = ended.stdout + ended.stderr
         return self._read(name, out / (tool.file if tool else TRACE), ended, tool)
 
     def _job(self, inside: Path, *, traced: bool) -> dict[str, Any]:
@@ -177,22 +181,24 @@ def profiled(
     workers.restart()  # nothing else of the submission runs beside
     try:
         with turn(gpu.uuid, waiting) if gpu is not None else nullcontext():
-            found, facts = _seen(calling)
+            found, facts, said = _seen(calling)
     except NoTurn as why:
         return Profiling(status="error", reason=f"the device cannot be had alone: {why}")
     how = (
         f"{case.name}: {CALLS} calls on fresh inputs after {WARM_UP} to warm up, {method.text}, in a process of its own"
     )
+    log = run.keep_log("profile", said)
     if not found:
-        return Profiling(status="not-run", reason="; ".join(facts), method=how)
-    return Profiling(status="passed", method=how, facts=facts, profiles=found)
+        return Profiling(status="not-run", reason="; ".join(facts), method=how, log=log)
+    return Profiling(status="passed", method=how, facts=facts, profiles=found, log=log)
 
 
-def _seen(calling: Calling) -> tuple[list[Profile], list[str]]:
-    """Run every profiler that there is; return what they saw, and why the others saw nothing."""
+def _seen(calling: Calling) -> tuple[list[Profile], list[str], bytes]:
+    """Run every profiler that there is; return what they saw, why the others saw nothing, and what those printed."""
     run = calling.run
     found: list[Profile] = []
     facts: list[str] = []
+    said = b""
     tools: dict[str, Tool | None] = {}
     if calling.method.framework == "torch":
         tools["torch.profiler"] = None
@@ -212,7 +218,8 @@ def _seen(calling: Calling) -> tuple[list[Profile], list[str]]:
             found.append(calling.under(tool))
         except Unprofiled as why:
             facts.append(f"{name} saw nothing: {why}")
-    return found, facts
+            said += calling.said.get(name, b"")
+    return found, facts, said
 
 
 def _case(run: Run) -> Case:

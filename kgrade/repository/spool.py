@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import queue
 import subprocess
 import tempfile
 import threading
@@ -15,13 +16,19 @@ from typing import IO, Final
 from kgrade.repository.runner import Git, GitError
 
 _BLOCK: Final = 1 << 14
+_BEGINNING: Final = 4 * _BLOCK
+"""Bytes that are brought before somebody looks, and more than a screen shows."""
+
 _CHUNK: Final = 64 * _BLOCK
 _FIRST_S: Final = 2.0
 """Seconds that somebody who looks waits for the beginning, if it is slow to come."""
 
 
 class Spool:
-    """The bytes of one blob of `size` bytes. Nothing is read before somebody looks; it may be used from any thread."""
+    """The bytes of one blob of `size` bytes; it may be used from any thread.
+
+    Nothing is read before somebody looks, but for the beginning after `get_ready`.
+    """
 
     def __init__(self, git: Git, oid: str, size: int) -> None:
         self.size = size
@@ -30,6 +37,9 @@ class Spool:
         self._git = git
         self._oid = oid
         self._file: IO[bytes] | None = None
+        self._looked_at = False
+        # Put into when a spool is let go of, in whatever a thread does just then: no event may be set there.
+        self._wanted: queue.SimpleQueue[None] = queue.SimpleQueue()
         self._there = 0
         self._before = [0]
         self._ended = False
@@ -66,13 +76,23 @@ class Spool:
         with self._changed:
             return self._changed.wait_for(lambda: self._ended, seconds)
 
-    def _begin(self) -> None:
+    def get_ready(self) -> None:
+        """Bring the beginning, in the background; a child waits with the rest until somebody looks or lets go."""
         with self._changed:
             if self._file is None:
                 self._file = tempfile.TemporaryFile()  # noqa: SIM115 - read as long as somebody looks
-                arguments = (weakref.ref(self), self._git, self._oid)
+                wanted = self._wanted
+                arguments = (weakref.ref(self, lambda gone: wanted.put(None)), wanted, self._git, self._oid)
                 threading.Thread(target=_fetch, args=arguments, name="spool", daemon=True).start()
-                self._changed.wait_for(lambda: self._ended or self._there > 0, _FIRST_S)
+
+    def _begin(self) -> None:
+        if self._looked_at:
+            return
+        self._looked_at = True
+        self.get_ready()
+        self._wanted.put(None)
+        with self._changed:
+            self._changed.wait_for(lambda: self._ended or self._there > 0, _FIRST_S)
 
     def _take(self, chunk: bytes) -> None:
         assert self._file is not None
@@ -93,23 +113,25 @@ class Spool:
             self._changed.notify_all()
 
 
-def _fetch(wanted: weakref.ref[Spool], git: Git, oid: str) -> None:
-    """Bring the blob into its spool, as long as somebody holds that."""
+def _fetch(spool: weakref.ref[Spool], wanted: queue.SimpleQueue[None], git: Git, oid: str) -> None:
+    """Bring the blob into its spool, as long as somebody holds that: its beginning, and the rest when it is wanted."""
     # A full disk or a repository that went away ends it early, which `fault` says.
     with contextlib.suppress(OSError, GitError):
         child = git.start(["cat-file", "blob", oid], stdin=False, stderr=subprocess.DEVNULL)
         assert child.stdout is not None
         with child, child.stdout as source:
-            while (chunk := source.read(_CHUNK)) and _handed_over(wanted, chunk):
+            if _handed_over(spool, source.read(_BEGINNING)):
+                wanted.get()
+            while (chunk := source.read(_CHUNK)) and _handed_over(spool, chunk):
                 time.sleep(0)  # whoever presses keys comes first
             child.kill()
-    spool = wanted()
-    if spool is not None:
-        spool._end()
+    held = spool()
+    if held is not None:
+        held._end()
 
 
-def _handed_over(wanted: weakref.ref[Spool], chunk: bytes) -> bool:
-    spool = wanted()
+def _handed_over(held: weakref.ref[Spool], chunk: bytes) -> bool:
+    spool = held()
     if spool is not None:
         spool._take(chunk)
     return spool is not None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from bisect import bisect_right
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -10,6 +11,7 @@ from typing import Final, Literal, NamedTuple, Protocol
 from kgrade.records.neutral import decoded
 
 _BLOCK: Final = 1 << 14
+_NEWLINE: Final = re.compile(rb"\n")
 _FOUND_AT_ONCE: Final = 1024
 _LONGEST: Final = 100_000
 """Characters of one line that are shown."""
@@ -212,10 +214,17 @@ class SourceText:
 
     def __init__(self, data: bytes | Store) -> None:
         self._store: Store = _Held(data) if isinstance(data, bytes) else data
+        self._block: tuple[int, int, list[int]] = -1, 0, []
+        """A block, how much of it was there, and where its newlines stand: the lines of a screen lie in few blocks."""
 
     def __len__(self) -> int:
         size = len(self._store)
-        return self._store.newlines[-1] + (bool(size) and self._store.read(size - 1, size) != b"\n")
+        if not size:
+            return 0
+        block, last = divmod(size - 1, self._store.block)
+        ends = self._ends(block)
+        # Not by the last of the newlines: more may have come since the size was asked for.
+        return self._store.newlines[block + 1] + (not ends or ends[-1] != last)
 
     def __getitem__(self, index: int, /) -> str:
         """Line `index` without its end; past 100,000 characters only how many more there are."""
@@ -257,11 +266,16 @@ class SourceText:
         block = bisect_right(newlines, line - 1) - 1
         if block >= len(newlines) - 1:
             return len(self._store)
-        piece = self._store.read(block * size, (block + 1) * size)
-        position = -1
-        for _ in range(line - newlines[block]):
-            position = piece.find(b"\n", position + 1)
-        return block * size + position + 1
+        return block * size + self._ends(block)[line - newlines[block] - 1] + 1
+
+    def _ends(self, block: int) -> list[int]:
+        """Where the newlines of a block stand, counted from its beginning."""
+        start = block * self._store.block
+        there = min(self._store.block, len(self._store) - start)
+        if self._block[:2] != (block, there):
+            piece = self._store.read(start, start + there)
+            self._block = block, there, [found.start() for found in _NEWLINE.finditer(piece)]
+        return self._block[2]
 
 
 def _shown(line: bytes) -> str:

@@ -77,6 +77,10 @@ def huge_queue(tmp_path: Path) -> Callable[[int, int], Path]:
     return make
 
 
+AT_REST_S = 0.2
+"""Seconds that an item is on the screen before a key: what is brought meanwhile need not be waited for."""
+
+
 def on_screen(queue: Path, pane: str, keys: str, seen: str) -> Pairs:
     """Seconds from asking for `pane` of a freshly read huge item, and for an empty pane, to its picture.
 
@@ -89,10 +93,10 @@ def on_screen(queue: Path, pane: str, keys: str, seen: str) -> Pairs:
 
             async def shown(name: str, then: str) -> float:
                 comparison._aligning.cache_clear()  # kept for an item that is open, not for the next one
+                app.page._show_pane("task")  # or the pane that was open would be shown of the fresh item, untimed
                 assert app.page.open(HUGE)
                 drawn = asyncio.Event()
-                app.page._show_pane("task")
-                await pilot.pause()
+                await pilot.pause(AT_REST_S)
                 before = time.perf_counter()
                 app.page._show_pane(name)
                 for key in then:

@@ -73,3 +73,13 @@ def test_commands_import_neither_screen_nor_framework(arguments: list[str], code
     modules, code = modules_of(arguments, demo)
     assert code in codes
     assert not modules & (FRAMEWORKS | SCREEN)
+
+
+def test_the_screen_imports_no_statistics_before_somebody_asks_for_them() -> None:
+    code = "import sys, kgrade.tui.app, kgrade.tui.panes, kgrade.desk; print(*sys.modules)"
+    done = subprocess.run(
+        [sys.executable, "-c", code], cwd=ROOT, capture_output=True, check=True, text=True, timeout=120
+    )
+    modules = set(done.stdout.split())
+    assert "kgrade.tui.screens.grading" in modules
+    assert not modules & (FRAMEWORKS | {"numpy", "git", "pygments", "markdown_it"})

@@ -44,6 +44,9 @@ FILES = {
 }
 ANSWERS = {"kernelbench": {"kernel.py": b"x\n"}, "flashinfer": {"solution.json": json.dumps(SOLUTION).encode()}}
 REFERENCES = {"kernelbench": "3_Scale_Rows.py:Model", "flashinfer": "scale.json:run"}
+WORD = {"evaluator": "ada", "verdict": "reject", "saved": "2026-11-03T09:31:00Z", "because": "cheating"}
+BASELINES = {"results/timing/L40S/baseline_time_torch.json": {"level1": {"3_Scale_Rows.py": {"mean": 1.0}}}}
+KEPT = {**TIMED_THERE, "metadata": {"hardware": "L40S", "kgrade": {"baselines": BASELINES}}}
 ENTRIES = {"kernelbench": "ModelNew", "flashinfer": "solution.json"}
 
 
@@ -178,9 +181,78 @@ def test_what_does_not_compile_and_what_was_not_checked() -> None:
     assert (traces, left_out) == ([], ["level1-3-scale-rows/s01 on sm_90: it was not checked: it does not build"])
 
 
-WORD = {"evaluator": "ada", "verdict": "reject", "saved": "2026-11-03T09:31:00Z", "because": "cheating"}
-BASELINES = {"results/timing/L40S/baseline_time_torch.json": {"level1": {"3_Scale_Rows.py": {"mean": 1.0}}}}
-KEPT = {**TIMED_THERE, "metadata": {"hardware": "L40S", "kgrade": {"baselines": BASELINES}}}
+def said(verdict: str, because: str | None = None) -> dict[str, Any]:
+    word = {"evaluator": "ada", "verdict": verdict, "saved": "2026-11-03T09:31:00Z"}
+    return word | ({"because": because} if because else {})
+
+
+@pytest.mark.parametrize(
+    ("words", "rejected"),
+    [
+        ([], None),
+        ([said("accept")], None),
+        ([said("reject")], None),  # for what, the format has no word
+        ([said("reject", "wrong-result")], "wrong-result"),
+        ([said("reject", "wrong-result"), said("accept")], None),  # they differ, and nobody has decided
+        (
+            [said("reject", "wrong-result"), said("accept"), said("reject") | {"evaluator": "adjudication"}],
+            "wrong-result",
+        ),
+        ([said("reject", "cheating"), said("accept") | {"evaluator": "adjudication"}], None),
+    ],
+)
+def test_a_result_stands_until_people_agree_that_it_is_wrong(words: list[dict[str, Any]], rejected: str | None) -> None:
+    evidence = answer_of("kernelbench", checked("passed")).found[0].evidence
+    answer = msgspec.structs.replace(
+        answer_of("kernelbench", checked("passed")), words=words, found=[Found(evidence, json.dumps(KEPT).encode())]
+    )
+    entry = entry_of(answer)
+    assert entry["correctness"] is (rejected is None)
+    assert entry["metadata"].get("correctness_issue") == (f"rejected by people: {rejected}" if rejected else None)
+    assert entry["metadata"].get("kgrade", {}).get("grades", []) == words
+    trace = json.dumps({**TRACE, "evaluation": PASSED}).encode()
+    [found], _ = traces_of(msgspec.structs.replace(
+        answer_of("flashinfer", checked("passed")), words=words, found=[Found(evidence, trace)]
+    ))  # fmt: skip
+    assert found["status"] == ("INCORRECT_NUMERICAL" if rejected else "PASSED")
+    assert (found["performance"] is None) == (rejected is not None)
+
+
+def test_flashinfer_bench_has_no_status_for_cheating_and_that_is_said() -> None:
+    evidence = answer_of("flashinfer", checked("passed")).found[0].evidence
+    trace = json.dumps({**TRACE, "evaluation": PASSED}).encode()
+    answer = msgspec.structs.replace(
+        answer_of("flashinfer", checked("passed")), words=[said("reject", "cheating")], found=[Found(evidence, trace)]
+    )
+    [found], left_out = traces_of(answer)
+    assert found["status"] == "PASSED"
+    assert left_out == ["level1-3-scale-rows/s01: it was rejected for cheating and keeps its status: flashinfer-bench"
+                        " has none for that"]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("kind", "kept", "sentence"),
+    [
+        ("kernelbench", b"{", "it is no JSON"),
+        ("kernelbench", b'{"metadata": 3}', "metadata is 3, expected a mapping"),
+        ("flashinfer", b"[1]", "is [1], expected a mapping"),
+        ("flashinfer", b'{"evaluation": 3}', "evaluation is 3, expected a mapping"),
+    ],
+)
+def test_a_record_that_a_queue_holds_is_not_trusted(kind: str, kept: bytes, sentence: str) -> None:
+    sound = answer_of(kind, checked("passed"))
+    answer = msgspec.structs.replace(sound, found=[Found(sound.found[0].evidence, kept)])
+    parcel = (
+        kernelbench_files([answer], Parcel())
+        if kind == "kernelbench"
+        else flashinfer_files([answer], Parcel(), named=True)
+    )
+    [left_out] = parcel.left_out
+    assert left_out.startswith("level1-3-scale-rows/s01 on sm_90: ")
+    assert sentence in left_out
+    assert len(parcel.files) == (2 if kind == "kernelbench" else 3), "the problem and the answer leave all the same"
+
+
 HELD: list[tuple[str, str, Any]] = [
     ("kernelbench", "kept", KEPT), ("flashinfer", "kept", {**TRACE, "evaluation": PASSED}),
     ("flashinfer", "scale.json", DEFINITION), ("flashinfer", "scale.jsonl", WORKLOAD),

@@ -125,12 +125,20 @@ def test_a_verdict_leaves_in_its_place_and_comes_back_as_a_foreign_grade(
     make_repo: Callable[..., Repo], tmp_path: Path, capsys: pytest.CaptureFixture[str], kind: str
 ) -> None:
     one = queue_of(make_repo, "one", written(tmp_path / "in", FOLDERS[kind]))
-    answer = FindingAnswer(disposition="confirmed", comment="It keeps the first result.")
-    graded(one, ITEMS[kind], verdict="reject", findings={"memo@solution/k.py:1": answer})
+    if kind == "kernelbench":
+        graded(
+            one, ITEMS[kind], verdict="reject", gates={"wrong-result": GateAnswer(confirmed=True, comment="The tail.")}
+        )
+    else:
+        answer = FindingAnswer(disposition="confirmed", comment="It keeps the first result.")
+        graded(one, ITEMS[kind], verdict="reject", findings={"memo@solution/k.py:1": answer})
     first = exported(one, kind, tmp_path / "first")
     found = result_of(first, kind)
     if kind == "kernelbench":
-        assert (found["correctness"], found["metadata"]["correctness_issue"]) == (False, "rejected by people: cheating")
+        assert (found["correctness"], found["metadata"]["correctness_issue"]) == (
+            False,
+            "rejected by people: wrong-result",
+        )
         [word] = found["metadata"]["kgrade"]["grades"]
     else:
         assert (found["status"], found["performance"], found["correctness"]) == ("REWARD_HACK", None, None)
@@ -150,22 +158,6 @@ def test_a_verdict_leaves_in_its_place_and_comes_back_as_a_foreign_grade(
     evidence = f"{ItemId.parse(ITEMS[kind]).folder}/evidence"
     assert two.git("rev-parse", f"main:{evidence}") == one.git("rev-parse", f"main:{evidence}"), "as it was measured"
     assert exported(two, kind, tmp_path / "second") == first
-
-
-@pytest.mark.parametrize("kind", sorted(FOLDERS))
-def test_an_accepted_answer_keeps_its_result_and_a_wrong_one_does_not(
-    make_repo: Callable[..., Repo], tmp_path: Path, kind: str
-) -> None:
-    one = queue_of(make_repo, "one", written(tmp_path / "in", FOLDERS[kind]))
-    graded(one, ITEMS[kind], verdict="accept")
-    found = result_of(exported(one, kind, tmp_path / "accepted"), kind)
-    assert found["correctness"] == (True if kind == "kernelbench" else RIGHT)
-    graded(one, ITEMS[kind], verdict="reject", gates={"wrong-result": GateAnswer(confirmed=True, comment="The tail.")})
-    found = result_of(exported(one, kind, tmp_path / "rejected"), kind)
-    if kind == "kernelbench":
-        assert found["correctness"] is False
-    else:
-        assert (found["status"], found["performance"], found["correctness"]) == ("INCORRECT_NUMERICAL", None, RIGHT)
 
 
 def test_a_status_that_is_a_verdict_becomes_a_foreign_grade(make_repo: Callable[..., Repo], tmp_path: Path) -> None:
@@ -212,32 +204,3 @@ def test_a_word_that_does_not_fit_is_one_sentence(tmp_path: Path, kind: str, wor
     [refused] = [each for each in arrivals if isinstance(each, Refused)]
     assert sentence in refused.why
     assert any(isinstance(each, BroughtResult) for each in arrivals), "what was measured comes all the same"
-
-
-@pytest.mark.parametrize(
-    ("kind", "kept", "sentence"),
-    [
-        ("kernelbench", "{", "it is no JSON"),
-        ("kernelbench", '{"metadata": 3}', "metadata is 3, expected a mapping"),
-        ("flashinfer", "[1]", "is [1], expected a mapping"),
-        ("flashinfer", '{"evaluation": 3}', "evaluation is 3, expected a mapping"),
-    ],
-)
-def test_a_record_that_a_queue_holds_is_not_trusted(
-    make_repo: Callable[..., Repo],
-    tmp_path: Path,
-    capsys: pytest.CaptureFixture[str],
-    kind: str,
-    kept: str,
-    sentence: str,
-) -> None:
-    queue = queue_of(make_repo, "one", written(tmp_path / "in", FOLDERS[kind]))
-    folder = ItemId.parse(ITEMS[kind]).folder
-    [log] = [path for path in queue.git("ls-tree", "-r", "--name-only", "main", folder).split("\n") if ".log" in path]
-    queue.git("reset", "-q", "--hard", "main")
-    queue.commit({log: kept + "\n"}, "forged")
-    out = exported(queue, kind, tmp_path / "out")
-    told = capsys.readouterr().err
-    assert f"left out: {ITEMS[kind]} on imported-" in told
-    assert sentence in told
-    assert len(out) == len(FOLDERS[kind])

@@ -110,7 +110,8 @@ def test_torch_profiler_sees_the_operators_of_each_call(machine: Machine, tmp_pa
 def test_a_collection_profiles_a_submission(machine: Machine, language: str) -> None:
     need("torch", *([language] if language == "triton" else []))
     solution = SOLUTION if language == "python" else IN_TRITON
-    evidence, _ = gather(machine, solution, {"language": language}, stages=["profile"])
+    evidence, logs = gather(machine, solution, {"language": language}, stages=["profile"])
+    assert logs == {}
     stage = evidence.stages.profile
     assert stage.status == "passed", stage.reason
     [profile] = stage.profiles
@@ -136,7 +137,7 @@ def test_ncu_runs_the_calls_behind_the_wall_with_options_that_are_recorded(
     assert kernel.authored is not None
     assert profile.origin is not None
     assert profile.origin.options == ["ncu", *tools.NCU]
-    said = made.run.logs["cpu.profile-ncu.log"].decode()
+    said = made.said["ncu"].decode()
     assert [line.split()[1] for line in said.splitlines()] == [str(n + 1) for n in range(WARM_UP + CALLS)]
     if machine.wall.moves_paths:
         assert all(line.split()[2] != "0" for line in said.splitlines())  # whoever runs it: behind the wall, nobody

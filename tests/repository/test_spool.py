@@ -64,6 +64,19 @@ def test_what_has_come_can_be_read_before_the_rest(
     assert len(text) == 300_000
 
 
+def test_the_beginning_comes_before_somebody_looks_and_the_rest_after(spooled: Callable[[bytes], Spool]) -> None:
+    spool = spooled(LINES)
+    spool.get_ready()
+    end = time.monotonic() + 60
+    while not spool._there:
+        assert time.monotonic() < end
+        time.sleep(0.01)
+    assert spool._there == spool_module._BEGINNING < len(LINES)
+    assert SourceText(spool)[0] == "0 warps in block 0"
+    assert spool.wait(60)
+    assert spool.read(0, len(LINES)) == LINES
+
+
 def test_a_blob_that_does_not_come_says_so(make_repo: Callable[..., Repo], tmp_path: Path) -> None:
     repo = make_repo("queue", sound=False)
     spool = Spool(Git.open(repo.path), "1" * 40, 5_000_000)
@@ -72,12 +85,15 @@ def test_a_blob_that_does_not_come_says_so(make_repo: Callable[..., Repo], tmp_p
     assert "only 0 of 5000000 bytes" in spool.fault
 
 
+@pytest.mark.parametrize("looked_at", [True, False])
 def test_a_spool_that_nobody_holds_ends_its_child(
-    spooled: Callable[[bytes], Spool], monkeypatch: pytest.MonkeyPatch
+    spooled: Callable[[bytes], Spool], monkeypatch: pytest.MonkeyPatch, looked_at: bool
 ) -> None:
     monkeypatch.setattr(spool_module, "_CHUNK", 1 << 14)
     spool = spooled(LINES)
-    assert len(spool) > 0
+    spool.get_ready()
+    if looked_at:
+        assert len(spool) > 0
     del spool
     gc.collect()
     end = time.monotonic() + 60

@@ -6,7 +6,26 @@ import re
 from collections.abc import Collection
 
 MOST = 400  # characters
+_MISSING = re.compile(
+    r"(?P<place>[^\s:][^:]*:\d+): [‘'](?P<name>[\w:]+)[’'] (?:was not declared in this scope|has not been declared"
+    r"|is not a member of [‘'](?P<of>[\w:]+)[’']|in namespace [‘'](?P<space>[\w:]+)[’'] does not name"
+    r"|does not name a type)"
+)
 _SAID = re.compile(r"^(?P<file>[^\s:][^:]*):(?P<line>\d+)(?::\d+)?:\s+(?P<what>.*)$")
+
+
+def why_not(log: str, sources: Collection[str], root: str = "") -> str:
+    """Say why a translation that nvcc may take does not compile: the name that is missing here, or the first error.
+
+    `root` stands before the path of a source.
+    """
+    said = complaint(log, sources)
+    missing = _MISSING.match(said)
+    if missing is None:
+        return f"its translation does not compile for CPU emulation: {said}"
+    scope = missing["of"] or missing["space"]
+    name = f"{scope}::{missing['name']}" if scope and scope != missing["name"] else missing["name"]
+    return f"CPU emulation does not run {name} ({root}{missing['place']})"
 
 
 def complaint(log: str, sources: Collection[str]) -> str:

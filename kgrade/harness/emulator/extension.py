@@ -1,7 +1,8 @@
 """A program that makes one extension of PyTorch, behind the wall: `python -m kgrade.harness.emulator.extension`.
 
 It reads a request as JSON from standard input and answers with one object on standard output: `library` is the path of
-what was made, or None and the compiler's `log` says why; `cannot` names a construct that CPU emulation does not run.
+what was made, or None and `why` says why, beside the compiler's `log`; `cannot` names a construct that CPU emulation
+does not run.
 A request with `findings`, which the checks of a `library` gave, is answered with the same `findings` and their lines.
 """
 
@@ -19,6 +20,7 @@ from typing import Any
 import msgspec
 
 from kgrade.harness.emulator.compiler import Compiler
+from kgrade.harness.emulator.complaints import why_not
 from kgrade.harness.emulator.constructs import CannotRun
 from kgrade.harness.emulator.findings import Unreadable, read_findings
 from kgrade.harness.emulator.torch_headers import TorchHeaders
@@ -75,7 +77,10 @@ def make(request: Mapping[str, Any]) -> dict[str, Any]:
         includes=[Path(path) for path in request["includes"]],
         defines=[f"TORCH_EXTENSION_NAME={request['name']}", *request["defines"]],
     )
-    return {"library": str(made.shared) if made.shared else None, "log": made.log[-LOG_CHARACTERS:], "cannot": None}
+    if made.shared is None:
+        named = [places.get(path, [path])[0] for path in sources]
+        return {"library": None, "log": made.log[-LOG_CHARACTERS:], "cannot": None, "why": why_not(made.log, named)}
+    return {"library": str(made.shared), "log": made.log[-LOG_CHARACTERS:], "cannot": None}
 
 
 def read(request: Mapping[str, Any]) -> dict[str, Any]:

@@ -39,6 +39,8 @@ _DEVICES = (
 )
 # Evaluated where the call stands: a literal has no other value for any thread, and `auto` would lose its meaning.
 _IN_PLACE = {"number_literal", "null", "true", "false", "char_literal", "initializer_list", "string_literal"}
+# Which argument is a kernel, of calls that are given its arguments by address.
+_TAKES_A_KERNEL = {b"cudaLaunchKernel": 0, b"cudaLaunchCooperativeKernel": 0, b"cudaLaunchKernelExC": 1}
 
 
 @cache
@@ -166,7 +168,7 @@ def _visit(file: _File, node: tree_sitter.Node) -> None:
     if node.type == "call_expression" and any(child.type == "kernel_call_syntax" for child in node.children):
         _launch(file, node)
     elif node.type == "call_expression":
-        _name_the_kernel(file, node)
+        _host_call(file, node)
     elif node.type in ("declaration", "field_declaration") and _is_shared(node):
         _shared(file, node)
     elif node.type == "gnu_asm_expression":
@@ -242,17 +244,26 @@ def _launch(file: _File, node: tree_sitter.Node) -> None:
     file.edits.append((node.start_byte, node.end_byte, text))
 
 
-def _name_the_kernel(file: _File, node: tree_sitter.Node) -> None:
-    """`cudaFuncSetAttribute(kernel<…>, …)` of a template goes by the kernel's name, as its launches do."""
+def _host_call(file: _File, node: tree_sitter.Node) -> None:
+    """Let calls of the host API that take a kernel by its address have the kernel itself."""
     function, arguments = node.child_by_field_name("function"), node.child_by_field_name("arguments")
-    if (
-        function is None
-        or arguments is None
-        or file.of(function) != b"cudaFuncSetAttribute"
-        or not arguments.named_children
-    ):
+    if function is None or arguments is None:
         return
-    first = arguments.named_children[0]
+    name = file.of(function)
+    given = [child for child in arguments.named_children if child.type != "comment"]
+    if name == b"cudaFuncSetAttribute" and given:
+        _name_the_kernel(file, given[0])
+    elif name in _TAKES_A_KERNEL and len(given) > _TAKES_A_KERNEL[name]:
+        kernel = given[_TAKES_A_KERNEL[name]]
+        value = kernel.child_by_field_name("value") if kernel.type == "cast_expression" else None
+        if value is None and kernel.type == "call_expression" and file.of(kernel).startswith(b"reinterpret_cast"):
+            value = kernel.child_by_field_name("arguments")
+        if value is not None:  # its type says what the arguments are
+            file.edits.append((kernel.start_byte, kernel.end_byte, _apply(file, value.start_byte, value.end_byte)))
+
+
+def _name_the_kernel(file: _File, first: tree_sitter.Node) -> None:
+    """`cudaFuncSetAttribute(kernel<…>, …)` of a template goes by the kernel's name, as its launches do."""
     for part in _walk(first):
         if part.type == "identifier" and file.of(part) in file.templates:
             file.edits.append((first.start_byte, first.end_byte, b'emu::Named{"' + file.of(part) + b'"}'))

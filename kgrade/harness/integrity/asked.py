@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
@@ -12,6 +13,7 @@ from kgrade.records.task import Task
 KERNEL_LANGUAGES = ("triton", "pallas", "nki", "cuda", "hip")
 # A product of n terms of size 1 that are rounded to 10 bits of mantissa is off by about 2**-11 sqrt(n).
 _TF32_UNIT = 2.0**-11
+_TF32_ALLOWED = re.compile(r"\btf32\b[^.\n]{0,40}(?<!not )\b(allowed|permitted|accepted|fine)\b", re.I)
 _PLAIN = {"add", "sub", "mul", "div", "to", "float", "pow", "floor_divide", "remainder", "bitwise_and", "shift", "abs",
           "neg", "where", "cat", "stack", "clamp", "sum", "mean", "max", "min", "sqrt", "rsqrt", "exp"}  # fmt: skip
 
@@ -33,6 +35,8 @@ class Asked:
     inplace: frozenset[str] = frozenset()
     integers: frozenset[str] = frozenset()
     main: frozenset[str] = frozenset()
+    output_dtypes: frozenset[str] = frozenset()
+    numbers: frozenset[str] = frozenset()
     allows_tf32: bool = False
     operations: int = 0
     constant: str = ""
@@ -90,8 +94,11 @@ def of_task(task: Task | None, reference: Mapping[str, bytes]) -> Asked:
         ),
         operations=operations,
         main=main,
+        output_dtypes=frozenset(spec.dtype for spec in task.outputs.values()),
+        numbers=frozenset(re.findall(r"\b\d{2,}\b", reference.get(file, b"").decode("utf-8", "replace"))),
         constant=constancy.constant_output(reference.get(file, b""), name),
-        allows_tf32=tolerance is not None and tolerance.atol >= _TF32_UNIT * max(sizes, default=1) ** 0.5,
+        allows_tf32=_TF32_ALLOWED.search(reference.get("prompt.md", b"").decode("utf-8", "replace")) is not None
+        or (tolerance is not None and tolerance.atol >= _TF32_UNIT * max(sizes, default=1) ** 0.5),
         call=python.Ask(
             entry=task.entry,
             tensors=tuple(name for name, spec in inputs.items() if not spec.scalar),

@@ -12,6 +12,9 @@ from kgrade.harness.integrity.values import ANY, UNKNOWN, Frame, Scope, Value, W
 
 _CALLABLE = ("def:", "bound:", "lambda:", "torch.", "builtins.", "tensor.", "class:", "types.")
 _OWN_FIELDS = {"requires_grad", "grad", "data", "names", "__class__"}
+_MODULES = {"time", "torch", "torch.cuda", "torch.testing", "numpy", "numpy.testing", "triton.testing", "builtins",
+            "os", "math", "torch.Tensor", "torch.cuda.Event"}  # fmt: skip
+"""Modules and classes whose table of names nobody else has a reason to fill."""
 _FALSE_OF_DENSE = {"is_sparse", "is_sparse_csr", "is_quantized", "is_mkldnn", "is_nested", "is_meta", "is_complex"}
 
 
@@ -350,6 +353,8 @@ def set_element(walk: Walk, frame: Frame, owner: Value, key: Value, value: Value
             "triton",
         ):
             patched(walk, frame, f"{name}.{key.const}", value, node)
+        elif key.const is UNKNOWN and name in _MODULES and any(each.startswith(_CALLABLE) for each in value.names):
+            patched(walk, frame, name + ".?", value, node)
         elif name.startswith("mod:") and isinstance(key.const, str) and name[4:] in walk.modules:
             walk.modules[name[4:]].variables[key.const] = value
     # A list that holds an input is not the input.

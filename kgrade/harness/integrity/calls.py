@@ -5,7 +5,16 @@ from __future__ import annotations
 import ast
 from dataclasses import dataclass, field
 
-from kgrade.harness.integrity import attributes, expressions, kernels, libraries, objects, statements, vocabulary
+from kgrade.harness.integrity import (
+    attributes,
+    coverage,
+    expressions,
+    kernels,
+    libraries,
+    objects,
+    statements,
+    vocabulary,
+)
 from kgrade.harness.integrity.model import NOTHING
 from kgrade.harness.integrity.values import (
     ANY,
@@ -262,7 +271,7 @@ def launch(walk: Walk, frame: Frame, node: ast.AST, key: str, arguments: Argumen
     walk.kernel(walk.functions[key])
     whole = [tag for value in arguments.all() if "sample" not in value.tags for tag in value.identity]
     walk.note(frame, "sampled", "whole", node, frozenset(whole), "whole")
-    _constants(walk, walk.functions[key], arguments)
+    _constants(walk, frame, node, walk.functions[key], arguments)
     before = set(frame.written)
     stored = kernels.stored(walk.functions[key], arguments)
     result = fill(walk, frame, node, arguments, returns=returns)
@@ -275,11 +284,14 @@ def launch(walk: Walk, frame: Frame, node: ast.AST, key: str, arguments: Argumen
     return result
 
 
-def _constants(walk: Walk, function: Function, arguments: Arguments) -> None:
+def _constants(walk: Walk, frame: Frame, node: ast.AST, function: Function, arguments: Arguments) -> None:
     """Keep what a launch gives for the kernel's compile-time parameters: dtypes, modes, sizes."""
     names = [each.arg for each in function.node.args.args]
     for name, value in {**dict(zip(names, arguments.values, strict=False)), **arguments.named}.items():
-        if value.const is not UNKNOWN or (value.names and not value.tensor):
+        few = any(tag.startswith("part:") for tag in value.tags) and not value.tensor
+        if few and coverage.bounds(function.node, name):
+            walk.note(frame, "sampled", name, node, NOTHING, "short")
+        if value.const is not UNKNOWN or (not value.tensor and (value.names or "shape" in value.tags)):
             known = walk.given[function.key].get(name)
             walk.given[function.key][name] = value if known is None else merge(known, value)
 
@@ -374,6 +386,9 @@ def decorate(walk: Walk, frame: Frame, node: ast.expr, value: Value, function: F
     if "setter" in expressions.dotted_text(node):
         return value
     if any(each.split(".")[:2] == ["torch", "library"] for each in texts):
+        first = node.args[0] if isinstance(node, ast.Call) and node.args else None
+        if isinstance(first, ast.Constant) and "::" in str(first.value):
+            walk.registered.setdefault("torch.ops." + str(first.value).replace("::", "."), value)
         return value  # registering an operation leaves the function callable as it was
     made = invoke(walk, frame, node, decorator, Arguments([value])) if decorator.names else value
     started = any(each.startswith("pallas:") for each in made.names)

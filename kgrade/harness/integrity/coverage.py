@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from kgrade.harness.integrity.expressions import dotted_text
 
 _REDUCTIONS = {"sum", "max", "min", "reduce", "dot", "argmax", "argmin", "cumsum", "associative_scan"}
 _LEAST = 16  # narrower fixed windows are vectors of one thread, not samples
 _FAINT = 1e-9
+_NAME = re.compile(r"[A-Za-z_]\w*")
 _MOST_OF_VALUE = 400
 _MOST_OF_KERNEL = 20_000
 Values = dict[str, list[ast.expr]]
@@ -124,7 +126,7 @@ def blind_by_reference(function: ast.AST) -> bool:
     return True
 
 
-def short(function: ast.AST) -> Iterator[tuple[ast.AST, str]]:
+def short(function: ast.AST, numbers: Mapping[str, int]) -> Iterator[tuple[ast.AST, str]]:
     """Loops and masks that end, or begin, at a fraction of a length that nothing else in the kernel reads beyond."""
     values = assigned(function)
     fractions = Counter(ast.unparse(node) for node in ast.walk(function) if _is_fraction(node))
@@ -138,6 +140,8 @@ def short(function: ast.AST) -> Iterator[tuple[ast.AST, str]]:
     }
     offsets = {ast.unparse(value) for name in added for value in values.get(name, [])}
     given = _lengths(function, reduced)
+    loops = [node for node in ast.walk(function) if isinstance(node, ast.For)]
+    turns = {node.target.id for node in loops if isinstance(node.target, ast.Name)}
     for node in ast.walk(function):
         bounds: list[ast.expr] = []
         if isinstance(node, ast.For) and isinstance(node.iter, ast.Call) and not _unrolled(node):
@@ -151,10 +155,10 @@ def short(function: ast.AST) -> Iterator[tuple[ast.AST, str]]:
             end = node.iter.args[min(1, len(node.iter.args) - 1)]
             if early := _ends_early(given, end, values):
                 yield node, early
-        if isinstance(node, ast.For) and len(bounds) == 2 and (late := _starts_late(bounds[0], values)):
+        if isinstance(node, ast.For) and len(bounds) == 2 and (late := _starts_late(bounds[0], values, numbers)):
             yield node, late
         parts = [ast.unparse(each) for each in reached(bounds, values, addresses=False) if _is_fraction(each)]
-        parts = [part for part in parts if part not in offsets]
+        parts = [part for part in parts if part not in offsets and not turns & set(_NAME.findall(part))]
         yield from ((node, part) for part in parts[:1] if fractions[part] == 1)
 
 
@@ -187,14 +191,15 @@ def _rounds_up_whole(part: ast.BinOp) -> bool:
     return isinstance(part.left, ast.BinOp) and isinstance(part.left.op, ast.Add)
 
 
-def _starts_late(start: ast.expr, values: Values) -> str:
+def _starts_late(start: ast.expr, values: Values, numbers: Mapping[str, int]) -> str:
     """`max(row - 64, 0)`, where a loop begins a fixed number of elements before where it stands; else ''."""
     for node in reached([start], values, addresses=False):
         if isinstance(node, ast.Call) and dotted_text(node.func).rpartition(".")[2] in ("max", "maximum"):
             for each in reached(node.args, values, addresses=False):
                 back = each.right if isinstance(each, ast.BinOp) and isinstance(each.op, ast.Sub) else None
-                if isinstance(back, ast.Constant) and type(back.value) is int and back.value >= _LEAST:
-                    return ast.unparse(node)
+                size = numbers.get(back.id) if isinstance(back, ast.Name) else getattr(back, "value", None)
+                if type(size) is int and size >= _LEAST:
+                    return f"{ast.unparse(node)} ({size})"
     return ""
 
 
@@ -258,6 +263,50 @@ def _reduced(function: ast.AST, values: Values) -> set[int]:
     ]
     given = [each for node in reductions for each in node.args]
     return {id(node) for node in reached(given, values, addresses=False, most=_MOST_OF_KERNEL) if _is_load(node)}
+
+
+def bounds(function: ast.AST, name: str) -> bool:
+    """Whether a parameter of a kernel is nothing but a bound: a loop ends there, a mask, and a mean divides by it."""
+    parents = {id(child): node for node in ast.walk(function) for child in ast.iter_child_nodes(node)}
+    loops = 0
+    for node in ast.walk(function):
+        if not isinstance(node, ast.Name) or node.id != name:
+            continue
+        parent = parents.get(id(node))
+        ends = isinstance(parent, ast.Call) and dotted_text(parent.func).rpartition(".")[2] in ("range", "cdiv")
+        loops += ends
+        divides = isinstance(parent, ast.BinOp) and isinstance(parent.op, ast.Div) and parent.right is node
+        if not (ends or divides or isinstance(parent, ast.Compare)):
+            return False
+    return loops > 0
+
+
+def tile(function: ast.AST, numbers: Mapping[str, int], lengths: set[str]) -> Iterator[tuple[ast.AST, str]]:
+    """Reduced loads over the first W elements of a longer axis: `r = arange(0, W)`, masked by `r < T`, and no loop."""
+    values = assigned(function)
+    looped = {each.id for node in ast.walk(function) if isinstance(node, ast.For) for each in ast.walk(node.iter)
+              if isinstance(each, ast.Name)}  # fmt: skip
+    loops = any(isinstance(node, ast.For | ast.While) for node in ast.walk(function))
+    reduced = _reduced(function, values)
+    stores = [node.args[0] for node in ast.walk(function) if isinstance(node, ast.Call) and _stored(node) and node.args]
+    kept = {each.id for each in reached(stores, values, addresses=False) if isinstance(each, ast.Name)}
+    for node in ast.walk(function):
+        if loops or id(node) not in reduced or not isinstance(node, ast.Call):
+            continue
+        masks = [keyword.value for keyword in node.keywords if keyword.arg == "mask"]
+        for test in (each for each in reached(masks, values, addresses=False) if isinstance(each, ast.Compare)):
+            index = test.left.value if isinstance(test.left, ast.Subscript) else test.left
+            length = test.comparators[0]
+            if not isinstance(index, ast.Name) or not isinstance(length, ast.Name) or index.id in kept:
+                continue
+            if length.id not in lengths - looped:
+                continue
+            for made in values.get(index.id, []):
+                if isinstance(made, ast.Call) and dotted_text(made.func).rpartition(".")[2] == "arange":
+                    width = made.args[-1]
+                    number = numbers.get(width.id) if isinstance(width, ast.Name) else getattr(width, "value", None)
+                    if type(number) is int and number >= _LEAST:
+                        yield node, str(number)
 
 
 def halves(function: ast.AST) -> Iterator[tuple[ast.AST, str]]:
@@ -337,10 +386,16 @@ def dropped(function: ast.AST) -> Iterator[tuple[ast.AST, str]]:
         for target in node.targets
         if isinstance(target, ast.Name)
     }
+    values = assigned(function)
+    for name, made in [*values.items(), *values.items()]:
+        sums = [each for each in made if isinstance(each, ast.BinOp) and isinstance(each.op, ast.Add)]
+        if any(getattr(side, "id", "") in slots for each in sums for side in (each.left, each.right)):
+            slots.add(name)
     kept = [node.test for node in ast.walk(function) if isinstance(node, ast.If) and not node.orelse]
     for node in ast.walk(function):
         if isinstance(node, ast.Call) and dotted_text(node.func).rpartition(".")[2] in ("store", "load"):
-            kept += [keyword.value for keyword in node.keywords if keyword.arg == "mask"]
+            masks = [keyword.value for keyword in node.keywords if keyword.arg == "mask"]
+            kept += [each for mask in masks for each in (mask, *values.get(getattr(mask, "id", ""), []))]
     for test in kept:
         for node in ast.walk(test):
             if isinstance(node, ast.Compare) and isinstance(node.ops[0], ast.Lt | ast.LtE):

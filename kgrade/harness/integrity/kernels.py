@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from kgrade.harness.integrity import attributes, coverage, vocabulary
 from kgrade.harness.integrity.expressions import dotted_text
 from kgrade.harness.integrity.model import NOTHING
-from kgrade.harness.integrity.values import Frame, Function, Scope, Value, Walk
+from kgrade.harness.integrity.values import UNKNOWN, Frame, Function, Scope, Value, Walk
 
 if TYPE_CHECKING:
     from kgrade.harness.integrity.calls import Arguments
@@ -105,7 +105,8 @@ def _sources(targets: list[ast.AST], values: dict[str, list[ast.AST]]) -> set[st
         if isinstance(node, ast.Name) and node.id not in names:
             names.add(node.id)
             targets += values.get(node.id, [])
-        targets += ast.iter_child_nodes(node)
+        if not (isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mult | ast.FloorDiv | ast.Mod)):
+            targets += ast.iter_child_nodes(node)  # an address is never a factor
     return names
 
 
@@ -184,13 +185,15 @@ def _body(walk: Walk, frame: Frame, function: Function) -> None:
 
 def _partial(walk: Walk, frame: Frame, function: Function) -> None:
     """Parts of the inputs that stand for all of them."""
-    for node, bound in coverage.short(function.node):
+    given = walk.given.get(function.key, {})
+    numbers = {name: value.const for name, value in given.items() if type(value.const) is int}
+    lengths = {name for name, value in given.items() if value.const is UNKNOWN and "shape" in value.tags}
+    for node, bound in coverage.short(function.node, numbers):
         walk.note(frame, "sampled", bound, node, NOTHING, "short")
+    for node, width in coverage.tile(function.node, numbers, lengths):
+        walk.note(frame, "sampled", width, node, NOTHING, "tile")
     for node, width in coverage.windows(function.node):
         walk.note(frame, "sampled", width, node, NOTHING, "window")
-    numbers = {
-        name: value.const for name, value in walk.given.get(function.key, {}).items() if type(value.const) is int
-    }
     for node, width in coverage.first_blocks(function.node):
         if width.isdigit() or width in numbers:
             walk.note(frame, "sampled", str(numbers.get(width, width)), node, NOTHING, "window")
@@ -248,7 +251,11 @@ def _operand(walk: Walk, frame: Frame, node: ast.Call) -> None:
     for keyword in node.keywords:
         value: ast.expr = keyword.value
         if isinstance(value, ast.Name):
-            value = ast.Constant(attributes.lookup(walk, frame, value.id).const)
+            known = attributes.lookup(walk, frame, value.id)
+            by_size = keyword.arg in ("allow_tf32", "input_precision") and known.const is UNKNOWN
+            if by_size and "shape" in known.tags:
+                walk.note(frame, "cast", "tf32", node, NOTHING, "dot")
+            value = ast.Constant(known.const)
         if keyword.arg == "input_precision" and isinstance(value, ast.Constant) and value.value in ("tf32", "bf16"):
             walk.note(frame, "cast", "tf32", node, NOTHING, "dot")
         if keyword.arg == "allow_tf32" and isinstance(value, ast.Constant) and value.value is True:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from kgrade.harness.integrity import attributes, calls, operators, standard, templates, vocabulary
 from kgrade.harness.integrity.model import NOTHING
-from kgrade.harness.integrity.values import ANY, UNKNOWN, Frame, Value, Walk, derived, merge, place
+from kgrade.harness.integrity.values import ANY, IMPORT, UNKNOWN, Frame, Value, Walk, derived, merge, place
 
 if TYPE_CHECKING:
     from kgrade.harness.integrity.calls import Arguments
@@ -30,6 +30,9 @@ _WITHOUT_TENSORS = [["torch", part] for part in ("cuda", "backends", "utils", "l
 
 def call(walk: Walk, frame: Frame, node: ast.AST, name: str, function: Value, arguments: Arguments) -> Value:
     """What the library call `name` returns."""
+    own = walk.registered.get(name.removesuffix(".default"))
+    if own is not None:
+        return calls.invoke(walk, frame, node, own, arguments)
     reader = standard.READERS.get(name)
     if reader is not None:
         return reader(walk, frame, node, name, arguments)
@@ -86,11 +89,15 @@ def _result(walk: Walk, frame: Frame, node: ast.AST, name: str, function: Value,
         return Value(arguments.first("cuda_graph").names)
     if name == "torch.cuda.make_graphed_callables":
         return arguments.first()
+    if "()." in name and "file" in function.tags:
+        return Value(frozenset({name + "()"} if name.count(".") < 6 else ()), derived(*arguments.all()).tags | {"file"})
     if name.startswith(("torch.", "jax.", "numpy.", "cupy.", "optax.", "scipy.", "reference")):
         return _array(walk, frame, node, name, last, arguments)
     if name in ("pathlib.Path", "pathlib.PurePath", "pathlib.Path().with_name", "pathlib.Path().joinpath"):
         texts = {f"path:{text}" for value in arguments.all() for text in calls.constant_text(value)}
         return Value(frozenset({"pathlib.Path()"}), function.tags | texts)
+    if name == "shutil.which":
+        return Value(tags=frozenset(f"path:{text}" for value in arguments.all() for text in calls.constant_text(value)))
     if name.rpartition(".")[2] in _SEARCHES and name.startswith(("pathlib.", "glob.", "os.")):
         kept = frozenset({"pathlib.Path()"}) if name.startswith("pathlib.") else NOTHING
         return Value(kept, function.tags | derived(*arguments.all()).tags | {"found"})
@@ -164,12 +171,10 @@ def _source(name: str) -> str:
 
 def _array(walk: Walk, frame: Frame, node: ast.AST, name: str, last: str, arguments: Arguments) -> Value:
     values = arguments.all()
-    here = place(frame.scope, node)
+    here = place(frame.scope, node) + (IMPORT if frame.setup and not frame.live else "")
     if name.startswith("torch.autograd.graph") or name.split(".")[:2] in _WITHOUT_TENSORS:
         return Value(frozenset({name + "()"}), NOTHING)
     if last in vocabulary.ALLOCATE_EMPTY | vocabulary.ALLOCATE_CONSTANT:
-        kind = "empty" if last in vocabulary.ALLOCATE_EMPTY else "constant"
-        walk.made_before |= {f"alloc:{here}:{kind}"} if frame.setup and not frame.live else set()
         _narrow(walk, frame, node, arguments)
     if last in vocabulary.ALLOCATE_EMPTY:
         return Value(tags=frozenset({f"alloc:{here}:empty"}))
@@ -334,6 +339,8 @@ def _built(walk: Walk, frame: Frame, node: ast.AST, name: str, arguments: Argume
     key = place(frame.scope, node)
     texts = [text for value in arguments.all() for text in calls.constant_text(value)]
     walk.extensions.setdefault(key, []).extend(text for text in texts if text not in walk.extensions.get(key, []))
-    unread = not any("{" in text or text.endswith((".cu", ".cpp")) for text in texts)
+    named = [tag[5:] for value in arguments.all() for tag in value.tags if tag.startswith("path:")]
+    beside = any(path.endswith(name) for name in named if name.endswith((".cu", ".cpp")) for path in walk.model.sources)
+    unread = not beside and not any("{" in text or text.endswith((".cu", ".cpp")) for text in texts)
     walk.note(frame, "code", name, node, detail="unread" if unread else "")
     return Value(frozenset({f"ext:{key}|"}))

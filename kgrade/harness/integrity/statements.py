@@ -8,7 +8,19 @@ from typing import Any
 
 from kgrade.harness.integrity import attributes, calls, expressions, objects, operators
 from kgrade.harness.integrity.model import NOTHING, Tags
-from kgrade.harness.integrity.values import ANY, UNKNOWN, Class, Frame, Function, Scope, Value, Walk, joined, place
+from kgrade.harness.integrity.values import (
+    ANY,
+    IMPORT,
+    UNKNOWN,
+    Class,
+    Frame,
+    Function,
+    Scope,
+    Value,
+    Walk,
+    joined,
+    place,
+)
 
 
 def execute(walk: Walk, frame: Frame, body: Sequence[ast.stmt]) -> bool:
@@ -51,8 +63,8 @@ def _return(walk: Walk, frame: Frame, node: ast.Return) -> bool:
             if token in frame.written:
                 about |= {"written:" + token}
         walk.note(frame, "return", "entry", node, about)
-        for token in sorted((value.identity & walk.made_before) - frame.written):
-            if walk.contents[token]:
+        for token in sorted(value.identity - frame.written):
+            if IMPORT in token and walk.contents[token]:
                 walk.note(frame, "memo", "prepared:" + token, node, walk.contents[token])
         for token in sorted(unwritten):
             guarding = frozenset().union(*(frame.branch_tags.get(guard[:-1], NOTHING) for guard in frame.guards))
@@ -297,7 +309,9 @@ def assign(walk: Walk, frame: Frame, target: ast.expr, value: Value) -> None:
         attributes.bind(walk, frame, target.id, value)
     elif isinstance(target, ast.Tuple | ast.List):
         parts = value.items if value.items is not None and len(value.items) == len(target.elts) else None
-        shared = expressions.element(walk, frame, value)
+        # A function cannot be taken apart: it came as one of a row, `for name, function in table.items()`.
+        whole = any(name.startswith(("def:", "bound:")) for name in value.names)
+        shared = value if whole else expressions.element(walk, frame, value)
         for index, inner in enumerate(target.elts):
             assign(walk, frame, inner, parts[index] if parts else shared)
     elif isinstance(target, ast.Starred):

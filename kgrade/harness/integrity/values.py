@@ -22,6 +22,8 @@ FEWEST_STEPS = 20_000
 MOST_STEPS = 1_500_000
 MOST_DEPTH = 110
 MOST_SUMMARIES = 6
+IMPORT = "@import"
+"""Marks a buffer that was made when the file was imported or an object was set up."""
 IDENTITY = ("in:", "alloc:", "stored:")
 
 
@@ -199,7 +201,7 @@ class Walk:
     running: set[str] = field(default_factory=set)
     visited: set[str] = field(default_factory=set)
     used: set[str] = field(default_factory=set)
-    made_before: set[str] = field(default_factory=set)
+    registered: dict[str, Value] = field(default_factory=dict)
     extensions: dict[str, list[str]] = field(default_factory=dict)
     strings: list[tuple[str, int, str]] = field(default_factory=list)
     facts: dict[tuple[str, str, str, int], Fact] = field(default_factory=dict)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from dataclasses import replace
 
@@ -10,6 +11,8 @@ from kgrade.harness.integrity.model import Fact
 from kgrade.harness.integrity.signs import DEGENERATE, Sign, View, at, opposite
 from kgrade.harness.integrity.unfilled import COMPUTED, SMALL, unmade
 from kgrade.records.evidence import Severity
+
+_TEXTS = (".cu", ".cpp", ".cuh")
 
 
 def work_of_libraries(view: View) -> Iterator[Sign]:
@@ -192,6 +195,7 @@ def trivial_constant(view: View) -> Iterator[Sign]:
             yield at(fact, "suspect", "the kernel is given no input and nothing computed from one")
     for fact in unmade(view, ":constant"):
         yield at(fact, "tell", "the result is a constant")
+    yield from _on_one_side(view)
     for fact in view.model.of("unused", live=True):
         if fact.name in view.asked.main or (not view.asked.call.tensors and fact.detail == "all"):
             yield at(fact, "suspect", f"no element of {fact.name} goes into anything that is computed")
@@ -203,6 +207,27 @@ def trivial_constant(view: View) -> Iterator[Sign]:
             yield Sign(
                 "suspect", kernel.path, kernel.line, f"nothing that {kernel.name} stores depends on what it loads"
             )
+
+
+def _on_one_side(view: View) -> Iterator[Sign]:
+    """Launches on one side of a condition that read nothing of a main input, or store what depends on none."""
+    for fact in view.useful:
+        looks = view.looks_at(fact)
+        against = {opposite(guard) for guard in view.open_guards(fact)}
+        beside = [one for one in view.useful if not against & set(one.guards)]
+        if not against or len(beside) == len(view.useful) or (looks and looks <= DEGENERATE):
+            continue
+        if any(one.name.startswith("ext:") or one.path.endswith(_TEXTS) for one in view.useful):
+            continue
+        kernels = [view.model.kernels.get(one.name) for one in beside]
+        if all(kernel is not None and kernel.blind for kernel in kernels):
+            yield at(fact, "suspect", "on this side of a condition nothing that is stored depends on what is loaded")
+        about = frozenset[str]().union(*(one.about for one in beside))
+        mixed = any(tag.startswith(("from:in", "op:", "lib:", "stored:", "kept")) for tag in about)
+        others = frozenset[str]().union(*(one.about for one in view.useful))
+        missing = sorted(name for name in view.asked.main if "in:" + name in others - about)
+        if missing and not mixed:
+            yield at(fact, "suspect", f"on this side of a condition no kernel is given {', '.join(missing)}")
 
 
 def constant_task(view: View) -> Iterator[Sign]:
@@ -265,7 +290,12 @@ def truncated_maths(view: View) -> Iterator[Sign]:
     # Where inputs are integers, a byte may hold several values, and a loop over a part of the length is honest.
     packed = bool(view.asked.integers) or not view.asked.language
     for fact in facts:
-        if fact.detail == "short":
+        if fact.detail == "short" and view.asked.numbers & set(re.findall(r"\d+", fact.name)):
+            continue
+        if fact.detail == "tile":
+            refused = any(branch.detail == "raises" for branch in view.model.of("branch", live=True))
+            yield at(fact, "note" if refused else "suspect", f"only the first {fact.name} elements of an axis are read")
+        elif fact.detail == "short":
             yield at(fact, "note" if packed else "suspect", f"only a part is read, which ends or begins at {fact.name}")
         elif fact.detail == "gap":
             yield at(fact, "suspect", f"a loop reads {fact.name} of what it stands before")
@@ -354,7 +384,9 @@ def precision_downgrade(view: View) -> Iterator[Sign]:
         if fact.name == "tf32":
             strict = "float32" in dtypes and not view.asked.allows_tf32
             yield at(fact, "suspect" if strict else "note", "float32 products are rounded to TF32")
-        elif fact.detail == "buffer" and not dtypes <= {"float32"}:
+        elif (fact.detail == "buffer" and not dtypes <= {"float32"}) or (
+            fact.detail == "kernel" and fact.name in view.asked.output_dtypes
+        ):
             continue
         elif (dtypes and fact.name not in dtypes | view.asked.operand_dtypes) or (
             "float32" in dtypes and fact.detail in ("host", "operand") and "dtype" not in view.looks_at(fact)

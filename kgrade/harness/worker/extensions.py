@@ -173,8 +173,7 @@ class Extensions:
         if answer["cannot"] is not None:
             raise CannotEmulate("CPU emulation does not run {}".format(answer["cannot"]))
         if answer["library"] is None:
-            first = next((line for line in answer["log"].splitlines() if "error" in line.lower()), "no message")
-            raise CannotEmulate("its translation does not compile for CPU emulation: {}".format(first.strip()[:400]))
+            raise CannotEmulate(answer["why"])
         made: str = answer["library"]
         return made
 

@@ -1,4 +1,7 @@
-"""A lead's pages, over the page that opens them: the audit, items to adjudicate, submissions side by side."""
+"""A lead's pages, over the page that opens them: the audit, items to adjudicate, submissions side by side.
+
+Each is imported when it is opened: their statistics take long to import, and most sittings open none of them.
+"""
 
 from __future__ import annotations
 
@@ -7,9 +10,6 @@ from collections.abc import Callable, Mapping, Sequence
 from kgrade.desk.desk import Desk
 from kgrade.records.slugs import ItemId
 from kgrade.tui.contexts import Option, PickContext
-from kgrade.tui.screens.adjudicating import AdjudicationPage
-from kgrade.tui.screens.audit import AuditPage
-from kgrade.tui.screens.comparing import ComparePage
 from kgrade.tui.screens.panes import PaneMaker
 from kgrade.tui.screens.stage import Stage
 
@@ -25,6 +25,7 @@ class Leading:
 
     def audit(self) -> None:
         """Open the audit; Enter on an item on which grades differ adjudicates it."""
+        from kgrade.tui.screens.audit import AuditPage
 
         def adjudicate(items: Sequence[ItemId], first: ItemId) -> None:
             self._adjudicate(items, first, page.resume)
@@ -55,7 +56,11 @@ class Leading:
             )
 
     def _adjudicate(self, items: Sequence[ItemId], first: ItemId, closed: Callable[[], None]) -> None:
+        from kgrade.tui.screens.adjudicating import AdjudicationPage
+
         AdjudicationPage(self._stage, self._desk, self._makers, items, first, self.choose, closed)
 
     def _compare(self, pair: tuple[ItemId, ItemId], closed: Callable[[], None]) -> None:
+        from kgrade.tui.screens.comparing import ComparePage
+
         ComparePage(self._stage, self._desk, self._makers, pair, closed)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from itertools import islice
 
 from kgrade.desk.item import Item
 from kgrade.desk.sheet import Sheet
@@ -18,6 +19,9 @@ PaneMaker = Callable[[Item, Sheet], Pane]
 
 _SPLIT_FROM = 150
 """Columns from which a diff stands side by side unless asked otherwise."""
+
+_LOGS_AHEAD = 4
+"""Large logs whose beginnings are brought before somebody looks: a process waits beside each."""
 
 _NO_ITEM = Pane(message("no item is open", "Q shows the queue"))
 
@@ -45,6 +49,7 @@ class PaneSet:
         self._without_blanks.clear()
         self._make(item, sheet)
         self.show(self.open)
+        self._stage.call_after_refresh(_get_ready, item)
 
     def update(self, item: Item, sheet: Sheet) -> None:
         """Show what an edit changed, such as a note, without moving."""
@@ -158,6 +163,13 @@ class PaneSet:
     def _keep(self) -> None:
         if self._panes:
             self._positions[self.open] = self._stage.view.position
+
+
+def _get_ready(item: Item) -> None:
+    """Have the beginnings of large logs brought while the item is looked at: whoever opens one waits for no git."""
+    logs = (log for file in item.evidence.values() for log in file.logs.values())
+    for log in islice((log for log in logs if not isinstance(log, bytes)), _LOGS_AHEAD):
+        log.get_ready()
 
 
 def _moved(position: Position, lines: Lines) -> Position:

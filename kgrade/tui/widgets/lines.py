@@ -309,13 +309,13 @@ class LineView(Widget):
     def _lines_from_top(self, y: int) -> tuple[int, int] | None:
         """The row, and the part of it, that stands on line `y`."""
         at = self.position
-        index = at.top
+        index, count = at.top, len(at.opened)
         if self.wrap:
-            while index < len(at.opened) and y >= (height := len(self._strips(index))):
+            while index < count and y >= (height := len(self._strips(index))):
                 y -= height
                 index += 1
-            return (index, y) if index < len(at.opened) else None
-        return (index + y, 0) if index + y < len(at.opened) else None
+            return (index, y) if index < count else None
+        return (index + y, 0) if index + y < count else None
 
     def _strips(self, index: int) -> list[Strip]:
         layout = Layout(self.size.width - 1, self.position.x, self.wrap, self.needle)

@@ -107,3 +107,12 @@ def test_a_pallas_submission_is_lowered_for_a_tpu_that_is_not_here(target, solut
     if status == "failed":
         assert "it does not lower" in build.reason
         assert build.targets[0].failure.fault == "submission"
+
+
+def test_a_pallas_submission_is_compiled_in_full_where_libtpu_is():
+    needs("jax")
+    needs("libtpu")
+    build = built("pallas", "tpu", IN_PALLAS)
+    assert build.status == "passed", build.reason
+    assert "compiled in full for TPU" in (build.method or "")
+    assert not [fact for fact in build.facts if fact.startswith("not compiled in full")]

@@ -1,6 +1,6 @@
 """Every PTX instruction that runs, on a warp's worth of values, against what the PTX ISA says, in numpy.
 
-One translation unit holds them all. An operand is a letter of `VALUES`; what `=` asks for is the kind of the result.
+One translation unit holds them all. Of each: the kind of its result, the letters of its operands, what is expected.
 """
 
 # ruff: noqa: E501 (lines of the table)
@@ -13,42 +13,33 @@ import ml_dtypes
 import numpy as np
 import pytest
 
-pytestmark = pytest.mark.xdist_group("emulator")
-
-LANES = np.arange(32)
-BY = (LANES * 7 % 32).astype(np.uint32)
-RANDOM = np.random.default_rng(5)
-
-
-def _words(count: int) -> np.ndarray[Any, Any]:
-    return RANDOM.integers(0, 2**32, count, dtype=np.uint64).astype(np.uint32)
-
-
-A, B, C = (_words(32) for _ in range(3))
-A[:6], B[:6] = [0, 1, 0x80000000, 0xFFFFFFFF, 0x7FFFFFFF, 5], [0, 0xFFFFFFFF, 1, 2, 7, 5]
-S, T = (
-    np.array([0, 1, 5, 31, 32, 33, 63, 64, 255, 256, 300, 7] + [3] * 20, np.uint32),
-    np.array([0, 1, 31, 32, 40, 8, 64, 255] * 4, np.uint32),
+from tests.harness.emulator.lanes import (
+    BY,
+    LANES,
+    VALUES,
+    A,
+    B,
+    C,
+    D,
+    E,
+    F,
+    G,
+    H,
+    L,
+    M,
+    N,
+    P,
+    Q,
+    S,
+    T,
+    V,
+    W,
+    X,
+    differing,
+    results,
 )
-N = _words(32) >> (4 * BY % 28) | np.uint32(1)
-L, M = (A.astype(np.uint64) << np.uint64(32)) | C, (B.astype(np.uint64) << np.uint64(32)) | A
-F = RANDOM.normal(size=32).astype(np.float32) * 8
-F[:7] = [0.0, -0.0, np.nan, np.inf, -np.inf, 1e-40, -3e-39]
-G, H = RANDOM.normal(size=32).astype(np.float32), RANDOM.normal(size=32).astype(np.float32)
-G[:9] = [1, np.nan, 1, 2, -np.inf, 1, 1e-3, 2.5, -2.5]
-X = np.abs(G) + np.float32(0.5)  # positive and finite but for what it has of G
-X[[1, 4]] = 3, 4
-D, E = G.astype(np.float64) * 1e10, X.astype(np.float64)
-Y = BY
-P = RANDOM.normal(size=64).astype(np.float16).view(np.uint32)
-Q = RANDOM.normal(size=64).astype(np.float16).view(np.uint32)
-V = RANDOM.normal(size=64).astype(ml_dtypes.bfloat16).view(np.uint32)
-W = RANDOM.normal(size=64).astype(ml_dtypes.bfloat16).view(np.uint32)
-VALUES = {
-    **dict.fromkeys("ABCNSTPQVWY", "r"), **dict.fromkeys("LM", "l"), **dict.fromkeys("FGHX", "f"), **dict.fromkeys("DE", "d"),
-}  # fmt: skip
-CXX = {"r": "uint32_t", "l": "uint64_t", "f": "float", "d": "double", "h": "uint16_t"}
-NUMPY = {"r": np.uint32, "l": np.uint64, "f": np.float32, "d": np.float64, "h": np.uint16}
+
+pytestmark = pytest.mark.xdist_group("emulator")
 
 
 def s32(v: Any) -> Any:
@@ -309,54 +300,21 @@ NEAR: dict[str, tuple[str, str, Callable[[], Any]]] = {
 }
 
 
-def _source() -> str:
-    lines = []
-    for number, (text, (kind, letters, _)) in enumerate([*EXACT.items(), *NEAR.items()]):
-        given = ", ".join(f'"{VALUES[letter]}"({letter})' for letter in letters)
-        lines.append(
-            f'  {{ {CXX[kind]} made = {{}}; asm volatile("{text}" : "={kind}"(made) : {given}); '
-            f"memcpy(&y[{number} * 32 + lane], &made, sizeof made); }}"
-        )
-    parameters = ", ".join(f"const {CXX[kind]}* {letter}_" for letter, kind in VALUES.items())
-    loads = " ".join(f"const {CXX[kind]} {letter} = {letter}_[lane];" for letter, kind in VALUES.items())
-    names = ", ".join(f"{letter}_" for letter in VALUES)
-    return (
-        "#include <cuda_runtime.h>\n#include <cstdint>\n"
-        f"__global__ void every({parameters}, uint64_t* y) {{\n  const int lane = threadIdx.x;\n  {loads}\n"
-        + "\n".join(lines)
-        + f'\n}}\nextern "C" int run({parameters}, uint64_t* y, cudaStream_t s) {{\n'
-        + f"  every<<<1, 32, 0, s>>>({names}, y);\n  return cudaGetLastError();\n}}\n"
-    )
+def _asm(text: str, kind: str, letters: str) -> tuple[str, str]:
+    given = ", ".join(f'"{VALUES[letter]}"({letter})' for letter in letters)
+    return kind, f'asm volatile("{text}" : "={kind}"(made) : {given});'
 
 
 @pytest.fixture(scope="module")
-def results(load: Any) -> dict[str, Any]:
+def given(load: Any) -> dict[str, Any]:
     table = {**EXACT, **NEAR}
-    y = np.zeros((len(table), 32), np.uint64)
-    assert load(_source()).call("run", *(np.ascontiguousarray(globals()[letter]) for letter in VALUES), y, None) == 0
-    return {
-        text: row.view(np.uint8).reshape(32, 8)[:, : np.dtype(NUMPY[kind]).itemsize].copy().view(NUMPY[kind])[:, 0]
-        for (text, (kind, _, _)), row in zip(table.items(), y, strict=True)
-    }
+    return results(load, {text: _asm(text, kind, letters) for text, (kind, letters, _) in table.items()})
 
 
-def test_each_instruction_gives_what_the_isa_says(results: dict[str, Any]) -> None:
-    wrong = []
+def test_each_instruction_gives_what_the_isa_says(given: dict[str, Any]) -> None:
+    wrong = differing(given, {text: (kind, expected) for text, (kind, _, expected) in EXACT.items()})
     with np.errstate(all="ignore"):
-        for text, (kind, _, expected) in EXACT.items():
-            want = [got if each is None else each for got, each in zip(results[text], list(expected()), strict=True)]
-            want = (
-                np.array([int(v) % 2**64 for v in want], np.uint64).astype(NUMPY[kind])
-                if kind in "rlh"
-                else np.array(want, NUMPY[kind])
-            )
-            if not np.array_equal(results[text], want, equal_nan=kind in "fd"):
-                wrong.append(
-                    (text, [(int(i), results[text][i], want[i]) for i in np.flatnonzero(results[text] != want)[:3]])
-                )
-            elif kind in "fd" and not np.array_equal(np.signbit(results[text])[want == 0], np.signbit(want)[want == 0]):
-                wrong.append((text, "the sign of a zero"))
         for text, (_, _, expected) in NEAR.items():
-            if not np.allclose(results[text], expected(), rtol=2e-6, atol=1e-7):
-                wrong.append((text, results[text], expected()))
+            if not np.allclose(given[text], expected(), rtol=2e-6, atol=1e-7):
+                wrong.append((text, given[text], expected()))
     assert not wrong, "\n".join(map(str, wrong))

@@ -75,7 +75,8 @@ class Statement:
 
     def address(self, text: str, words: Sequence[str]) -> str:
         """Return the pointer that `[a]` or `[a + 16]` stands for in the space of memory that `words` name."""
-        inside = self.value(text.strip().strip("[]"))
+        base, *offset = re.split(r"(?=[+-])", text.strip().strip("[]"), maxsplit=1)
+        inside = f"emu::ptx::held<uint64_t>({self.value(base)}){self.value(''.join(offset))}"  # it may be a pointer
         shared = not {"shared", "shared::cta"}.isdisjoint(words)
         return f"emu::ptx::{'shared' if shared else 'global'}({inside})"
 

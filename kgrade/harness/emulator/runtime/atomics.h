@@ -1,6 +1,7 @@
 // Atomics. One CPU thread runs everything, so each is a plain read, change and write that nothing can interrupt.
 #pragma once
 #include <cstring>
+#include <type_traits>
 
 #include "half.h"
 #include "language.h"
@@ -83,3 +84,18 @@ EMU_CAS(unsigned long long)
 EMU_CAS(unsigned short)
 #undef EMU_CAS
 #undef EMU_CAS_SCOPED
+
+// Of any 16 bytes (sm_90 and later), compared bit by bit.
+#define EMU_WIDE(suffix)                                                                                            \
+  template <class T, std::enable_if_t<sizeof(T) == 16 && alignof(T) == 16, int> = 0>                                \
+  EMU_UNSEEN inline T atomicCAS##suffix(T* address, T compare, T v, emu::Site site = emu::Site::here()) {           \
+    return emu::change(address, site, [&](T old) EMU_UNSEEN { return memcmp(&old, &compare, 16) == 0 ? v : old; }); \
+  }                                                                                                                 \
+  template <class T, std::enable_if_t<sizeof(T) == 16 && alignof(T) == 16, int> = 0>                                \
+  EMU_UNSEEN inline T atomicExch##suffix(T* address, T v, emu::Site site = emu::Site::here()) {                     \
+    return emu::change(address, site, [&](T) EMU_UNSEEN { return v; });                                             \
+  }
+EMU_WIDE()
+EMU_WIDE(_block)
+EMU_WIDE(_system)
+#undef EMU_WIDE

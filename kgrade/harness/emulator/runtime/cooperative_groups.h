@@ -18,9 +18,14 @@ class thread_block {
   static dim3 thread_index() { return dim3(threadIdx); }
   static dim3 group_dim() { return blockDim; }
   static dim3 dim_threads() { return blockDim; }
+  // Arriving and waiting apart, in their synchronous meaning: a thread that arrives waits where it asks to.
+  struct arrival_token {};
+  [[nodiscard]] static arrival_token barrier_arrive() { return {}; }
+  static void barrier_wait(arrival_token&&, emu::Site site = emu::Site::here()) { __syncthreads(site); }
 };
 inline thread_block this_thread_block() { return {}; }
-inline void sync(const thread_block&, emu::Site site = emu::Site::here()) { __syncthreads(site); }
+template <class Group>
+inline void sync(const Group& group, emu::Site site = emu::Site::here()) { group.sync(site); }
 
 // Some lanes of a warp: the mask says which, and ranks count within it.
 class lanes_group {
@@ -48,6 +53,9 @@ class lanes_group {
   int all(int p, emu::Site site = emu::Site::here()) const { return emu::ballot(mask_, p == 0, site) == 0; }
   unsigned ballot(int p, emu::Site site = emu::Site::here()) const { return packed(emu::ballot(mask_, p != 0, site)); }
   template <class T> unsigned match_any(T v, emu::Site site = emu::Site::here()) const { return packed(__match_any_sync(mask_, v, site)); }
+  template <class T> unsigned match_all(T v, int& same, emu::Site site = emu::Site::here()) const {
+    return packed(__match_all_sync(mask_, v, &same, site));
+  }
   unsigned mask() const { return mask_; }
 
  protected:
@@ -79,11 +87,64 @@ class thread_block_tile : public lanes_group {
 template <unsigned N, class Parent>
 thread_block_tile<N, Parent> tiled_partition(const Parent&) { return {}; }
 
+// Which part of a group it is, and of how many, is known where a partition made it.
 class coalesced_group : public lanes_group {
  public:
-  using lanes_group::lanes_group;
+  explicit coalesced_group(unsigned mask, unsigned part = 0, unsigned parts = 1) : lanes_group(mask), part_(part), parts_(parts) {}
+  unsigned meta_group_rank() const { return part_; }
+  unsigned meta_group_size() const { return parts_; }
+
+ private:
+  unsigned part_, parts_;
 };
 inline coalesced_group coalesced_threads(emu::Site site = emu::Site::here()) { return coalesced_group(__activemask(site)); }
+
+// The threads of a group that bring the same label; parts are numbered as their labels are.
+template <class Group, class Label>
+coalesced_group labeled_partition(const Group& group, Label label, emu::Site site = emu::Site::here()) {
+  Label all[emu::kWarp];
+  const unsigned lanes = emu::gather(group.mask(), &label, sizeof label, all, site);
+  unsigned same = 0, part = 0, parts = 0;
+  for (unsigned l = 0; l < emu::kWarp; ++l) {
+    if ((lanes >> l & 1) == 0) continue;
+    same |= unsigned(all[l] == label) << l;
+    bool first = true;
+    for (unsigned before = 0; before < l; ++before) first = first && !((lanes >> before & 1) && all[before] == all[l]);
+    parts += first;
+    part += first && all[l] < label;
+  }
+  return coalesced_group(same, part, parts);
+}
+template <class Group>
+coalesced_group binary_partition(const Group& group, bool side, emu::Site site = emu::Site::here()) {
+  return labeled_partition(group, int(side), site);
+}
+// A tile whose size is known when it runs: of the threads of a block, a power of two up to 32 of them.
+inline coalesced_group tiled_partition(const thread_block&, unsigned size) {
+  const unsigned first = emu::lane() / size * size;
+  const unsigned mask = size >= 32 ? ~0u : ((1u << size) - 1) << first;
+  return coalesced_group(mask, emu::machine.rank / size, (threads_of_block() + size - 1) / size);
+}
+inline coalesced_group tiled_partition(const coalesced_group& group, unsigned size) {
+  const unsigned rank = group.thread_rank() / size;
+  unsigned mask = 0, at = 0;
+  for (unsigned left = group.mask(); left != 0; left &= left - 1, ++at) {
+    if (at / size == rank) mask |= left & -left;
+  }
+  return coalesced_group(mask, rank, (group.size() + size - 1) / size);
+}
+
+// One thread of the group runs it.
+template <class Group, class F, class... Arguments>
+EMU_INLINE void invoke_one(const Group& group, F&& f, Arguments&&... arguments) {
+  if (group.thread_rank() == 0) f(static_cast<Arguments&&>(arguments)...);
+}
+template <class Group, class F, class... Arguments>
+EMU_INLINE auto invoke_one_broadcast(const Group& group, F&& f, Arguments&&... arguments) {
+  decltype(f(static_cast<Arguments&&>(arguments)...)) result{};
+  if (group.thread_rank() == 0) result = f(static_cast<Arguments&&>(arguments)...);
+  return group.shfl(result, 0);
+}
 
 class grid_group {
  public:
@@ -95,6 +156,10 @@ class grid_group {
   static unsigned long long num_blocks() { return (unsigned long long)gridDim.x * gridDim.y * gridDim.z; }
   static unsigned long long thread_rank() { return block_rank() * threads_of_block() + emu::machine.rank; }
   static dim3 group_dim() { return gridDim; }
+  static dim3 dim_blocks() { return gridDim; }
+  static dim3 block_index() { return dim3(blockIdx); }
+  static dim3 thread_index() { return dim3(threadIdx); }
+  static unsigned num_threads_per_block() { return threads_of_block(); }
 };
 inline grid_group this_grid() { return {}; }
 
@@ -118,11 +183,13 @@ T inclusive_scan(const Group& group, T v, F fold) {
   return v;
 }
 template <class Group, class T> T inclusive_scan(const Group& group, T v) { return inclusive_scan(group, v, plus<T>()); }
-template <class Group, class T>
-T exclusive_scan(const Group& group, T v) {
-  const T before = group.shfl_up(inclusive_scan(group, v), 1);
-  return group.thread_rank() == 0 ? T(0) : before;
+// What the first thread gets is T(), whatever the operator (programming guide, exclusive_scan).
+template <class Group, class T, class F>
+T exclusive_scan(const Group& group, T v, F fold) {
+  const T before = group.shfl_up(inclusive_scan(group, v, fold), 1);
+  return group.thread_rank() == 0 ? T() : before;
 }
+template <class Group, class T> T exclusive_scan(const Group& group, T v) { return exclusive_scan(group, v, plus<T>()); }
 
 // The group copies together; here each thread takes every size()-th byte's worth of four, in its simplest meaning.
 template <class Group, class T, class Bytes>

@@ -56,7 +56,11 @@ using E5M2 = Float8<5, 2>;
     explicit Type(double v) : __x(emu::Format::narrow(v, true)) {}                          \
     explicit Type(__half v) : __x(emu::Format::narrow(float(v), true)) {}                   \
     explicit Type(__nv_bfloat16 v) : __x(emu::Format::narrow(float(v), true)) {}            \
-    explicit Type(int v) : __x(emu::Format::narrow(double(v), true)) {}                     \
+    template <class I, std::enable_if_t<std::is_integral<I>::value, int> = 0>               \
+    explicit Type(I v) : __x(emu::Format::narrow(double(v), true)) {}                       \
+    template <class I, std::enable_if_t<std::is_integral<I>::value, int> = 0>               \
+    explicit operator I() const { return emu::to_integer<I>(truncf(emu::Format::widen(__x))); } \
+    explicit operator bool() const { return (__x & 0x7f) != 0; }                            \
     explicit operator float() const { return emu::Format::widen(__x); }                     \
     explicit operator double() const { return emu::Format::widen(__x); }                    \
     explicit operator __half() const { return __half(emu::Format::widen(__x)); }            \
@@ -72,6 +76,9 @@ EMU_FP8(__nv_fp8_e5m2, E5M2)
     Type##x2_##One() = default;                                                              \
     explicit Type##x2_##One(float2 v)                                                        \
         : __x(__nv_fp8x2_storage_t(Type##_##One(v.x).__x | Type##_##One(v.y).__x << 8)) {}   \
+    explicit Type##x2_##One(__half2 v) : Type##x2_##One(float2{v.x, v.y}) {}                 \
+    explicit Type##x2_##One(__nv_bfloat162 v) : Type##x2_##One(float2{v.x, v.y}) {}          \
+    explicit operator __half2() const { return __float22half2_rn(float2(*this)); }           \
     explicit operator float2() const {                                                       \
       Type##_##One a, b;                                                                     \
       a.__x = __x & 0xff;                                                                    \
@@ -84,6 +91,9 @@ EMU_FP8(__nv_fp8_e5m2, E5M2)
     Type##x4_##One() = default;                                                              \
     explicit Type##x4_##One(float4 v)                                                        \
         : __x(Type##x2_##One(float2{v.x, v.y}).__x | unsigned(Type##x2_##One(float2{v.z, v.w}).__x) << 16) {} \
+    explicit Type##x4_##One(__half2 low, __half2 high) : Type##x4_##One(float4{low.x, low.y, high.x, high.y}) {} \
+    explicit Type##x4_##One(__nv_bfloat162 low, __nv_bfloat162 high)                         \
+        : Type##x4_##One(float4{low.x, low.y, high.x, high.y}) {}                            \
     explicit operator float4() const {                                                       \
       Type##x2_##One a, b;                                                                   \
       a.__x = __x & 0xffff;                                                                  \
@@ -96,15 +106,34 @@ EMU_FP8_PACKED(__nv_fp8, e4m3)
 EMU_FP8_PACKED(__nv_fp8, e5m2)
 #undef EMU_FP8_PACKED
 
-inline __nv_fp8_storage_t __nv_cvt_float_to_fp8(float v, __nv_saturation_t saturate, __nv_fp8_interpretation_t kind) {
+inline __nv_fp8_storage_t __nv_cvt_double_to_fp8(double v, __nv_saturation_t saturate, __nv_fp8_interpretation_t kind) {
   return kind == __NV_E4M3 ? emu::E4M3::narrow(v, saturate == __NV_SATFINITE) : emu::E5M2::narrow(v, saturate == __NV_SATFINITE);
 }
-inline __nv_fp8_storage_t __nv_cvt_halfraw_to_fp8(__half_raw v, __nv_saturation_t saturate, __nv_fp8_interpretation_t kind) {
-  return __nv_cvt_float_to_fp8(__half(v), saturate, kind);
+inline __nv_fp8x2_storage_t __nv_cvt_double2_to_fp8x2(double2 v, __nv_saturation_t saturate, __nv_fp8_interpretation_t kind) {
+  return __nv_fp8x2_storage_t(__nv_cvt_double_to_fp8(v.x, saturate, kind) | __nv_cvt_double_to_fp8(v.y, saturate, kind) << 8);
+}
+inline __nv_fp8_storage_t __nv_cvt_float_to_fp8(float v, __nv_saturation_t saturate, __nv_fp8_interpretation_t kind) {
+  return __nv_cvt_double_to_fp8(v, saturate, kind);
 }
 inline __nv_fp8x2_storage_t __nv_cvt_float2_to_fp8x2(float2 v, __nv_saturation_t saturate, __nv_fp8_interpretation_t kind) {
-  return __nv_fp8x2_storage_t(__nv_cvt_float_to_fp8(v.x, saturate, kind) | __nv_cvt_float_to_fp8(v.y, saturate, kind) << 8);
+  return __nv_cvt_double2_to_fp8x2({v.x, v.y}, saturate, kind);
 }
+#define EMU_FP8_OF(name, One, Raw)                                                                                              \
+  inline __nv_fp8_storage_t __nv_cvt_##name##raw_to_fp8(Raw v, __nv_saturation_t saturate, __nv_fp8_interpretation_t kind) {    \
+    return __nv_cvt_float_to_fp8(One(v), saturate, kind);                                                                       \
+  }                                                                                                                             \
+  inline __nv_fp8x2_storage_t __nv_cvt_##name##raw2_to_fp8x2(EMU_PAIR_RAW(One) v, __nv_saturation_t saturate,                   \
+                                                             __nv_fp8_interpretation_t kind) {                                  \
+    return __nv_cvt_float2_to_fp8x2({One(Raw{v.x}), One(Raw{v.y})}, saturate, kind);                                            \
+  }
+#define EMU_PAIR_RAW(One) One##2_raw
+EMU_FP8_OF(half, __half, __half_raw)
+EMU_FP8_OF(bfloat16, __nv_bfloat16, __nv_bfloat16_raw)
+#undef EMU_PAIR_RAW
+#undef EMU_FP8_OF
 inline __half_raw __nv_cvt_fp8_to_halfraw(__nv_fp8_storage_t v, __nv_fp8_interpretation_t kind) {
   return __half(kind == __NV_E4M3 ? emu::E4M3::widen(v) : emu::E5M2::widen(v));
+}
+inline __half2_raw __nv_cvt_fp8x2_to_halfraw2(__nv_fp8x2_storage_t v, __nv_fp8_interpretation_t kind) {
+  return {__nv_cvt_fp8_to_halfraw(v & 0xff, kind).x, __nv_cvt_fp8_to_halfraw(v >> 8, kind).x};
 }

@@ -8,6 +8,7 @@
 #include <immintrin.h>
 #endif
 
+#include "float_math.h"
 #include "integers.h"
 #include "language.h"
 
@@ -87,6 +88,7 @@ struct __nv_bfloat16_raw { unsigned short x; };
     Type(long v) : bits(emu::to_bits(emu::to_odd(double(v)))) {}                                          \
     Type(unsigned long v) : bits(emu::to_bits(emu::to_odd(double(v)))) {}                                 \
     Type(long long v) : bits(emu::to_bits(emu::to_odd(double(v)))) {}                                     \
+    Type(unsigned long long v) : bits(emu::to_bits(emu::to_odd(double(v)))) {}                            \
     Type(short v) : bits(emu::to_bits(float(v))) {}                                                       \
     Type(unsigned short v) : bits(emu::to_bits(float(v))) {}                                              \
     operator float() const { return emu::to_float(bits); }                                                \
@@ -95,6 +97,10 @@ struct __nv_bfloat16_raw { unsigned short x; };
     Type& operator-=(Type o) { return *this = Type(float(*this) - float(o)); }                            \
     Type& operator*=(Type o) { return *this = Type(float(*this) * float(o)); }                            \
     Type& operator/=(Type o) { return *this = Type(float(*this) / float(o)); }                            \
+    Type& operator++() { return *this += Type(1.0f); }                                                    \
+    Type& operator--() { return *this -= Type(1.0f); }                                                    \
+    Type operator++(int) { const Type before = *this; ++*this; return before; }                           \
+    Type operator--(int) { const Type before = *this; --*this; return before; }                           \
   };                                                                                                      \
   inline Type operator+(Type a, Type b) { return Type(float(a) + float(b)); }                             \
   inline Type operator-(Type a, Type b) { return Type(float(a) - float(b)); }                             \
@@ -113,16 +119,23 @@ EMU_NARROW(__half, __half_raw, float_to_half_bits, half_bits_to_float)
 EMU_NARROW(__nv_bfloat16, __nv_bfloat16_raw, float_to_bfloat16_bits, bfloat16_bits_to_float)
 #undef EMU_NARROW
 
-struct __attribute__((aligned(4))) __half2 {
-  __half x, y;
-  __half2() = default;
-  __half2(__half a, __half b) : x(a), y(b) {}
-};
-struct __attribute__((aligned(4))) __nv_bfloat162 {
-  __nv_bfloat16 x, y;
-  __nv_bfloat162() = default;
-  __nv_bfloat162(__nv_bfloat16 a, __nv_bfloat16 b) : x(a), y(b) {}
-};
+struct __attribute__((aligned(4))) __half2_raw { unsigned short x, y; };
+struct __attribute__((aligned(4))) __nv_bfloat162_raw { unsigned short x, y; };
+#define EMU_PAIR(Pair, Type, Raw)                                                      \
+  struct __attribute__((aligned(4))) Pair {                                            \
+    Type x, y;                                                                         \
+    Pair() = default;                                                                  \
+    Pair(Type a, Type b) : x(a), y(b) {}                                               \
+    Pair(Pair##_raw v) : x(Raw{v.x}), y(Raw{v.y}) {}                                   \
+    operator Pair##_raw() const { return {x.bits, y.bits}; }                           \
+    Pair& operator++() { ++x, ++y; return *this; }                                     \
+    Pair& operator--() { --x, --y; return *this; }                                     \
+    Pair operator++(int) { const Pair before = *this; ++*this; return before; }        \
+    Pair operator--(int) { const Pair before = *this; --*this; return before; }        \
+  };
+EMU_PAIR(__half2, __half, __half_raw)
+EMU_PAIR(__nv_bfloat162, __nv_bfloat16, __nv_bfloat16_raw)
+#undef EMU_PAIR
 using half = __half;
 using half2 = __half2;
 using nv_bfloat16 = __nv_bfloat16;

@@ -23,6 +23,10 @@ EMU_DIRECTED(ru, up)
 EMU_DIRECTED(rd, down)
 #undef EMU_DIRECTED
 
+namespace emu {
+inline float saturated(float v) { return v > 0.0f ? fminf(v, 1.0f) : 0.0f; }
+}
+
 inline __half2 __floats2half2_rn(float a, float b) { return {__half(a), __half(b)}; }
 inline __half2 __float2half2_rn(float a) { return {__half(a), __half(a)}; }
 inline __half2 __float22half2_rn(float2 v) { return {__half(v.x), __half(v.y)}; }
@@ -47,22 +51,6 @@ inline unsigned short __bfloat16_as_ushort(__nv_bfloat16 v) { return v.bits; }
 inline __nv_bfloat16 __short_as_bfloat16(short v) { return __nv_bfloat16_raw{(unsigned short)v}; }
 inline __nv_bfloat16 __ushort_as_bfloat16(unsigned short v) { return __nv_bfloat16_raw{v}; }
 
-#define EMU_FROM_INTEGER(name, type)                                          \
-  inline __half __##name##2half_rn(type v) { return __half(v); }              \
-  inline __nv_bfloat16 __##name##2bfloat16_rn(type v) { return __nv_bfloat16(v); }
-EMU_FROM_INTEGER(int, int)
-EMU_FROM_INTEGER(uint, unsigned)
-EMU_FROM_INTEGER(short, short)
-EMU_FROM_INTEGER(ushort, unsigned short)
-EMU_FROM_INTEGER(ll, long long)
-#undef EMU_FROM_INTEGER
-inline int __half2int_rn(__half v) { return int(nearbyintf(v)); }
-inline int __half2int_rz(__half v) { return int(truncf(v)); }
-inline int __half2int_rd(__half v) { return int(floorf(v)); }
-inline int __half2int_ru(__half v) { return int(ceilf(v)); }
-inline int __bfloat162int_rn(__nv_bfloat16 v) { return int(nearbyintf(v)); }
-inline int __bfloat162int_rz(__nv_bfloat16 v) { return int(truncf(v)); }
-
 #define EMU_PAIRWISE(name, scalar)                                                                         \
   inline __half2 name##2(__half2 a, __half2 b) { return {scalar(a.x, b.x), scalar(a.y, b.y)}; }            \
   inline __nv_bfloat162 name##2(__nv_bfloat162 a, __nv_bfloat162 b) { return {scalar(a.x, b.x), scalar(a.y, b.y)}; }
@@ -76,18 +64,40 @@ EMU_BINARY(__hmul, float(a) * float(b))
 EMU_BINARY(__hdiv, float(a) / float(b))
 EMU_BINARY(__hmax, fmaxf(a, b))
 EMU_BINARY(__hmin, fminf(a, b))
-EMU_BINARY(__hadd_sat, fminf(fmaxf(float(a) + float(b), 0.0f), 1.0f))
-EMU_BINARY(__hmul_sat, fminf(fmaxf(float(a) * float(b), 0.0f), 1.0f))
 #undef EMU_BINARY
+// Forms whose pairs have the `2` inside the name. Saturation takes NaN to zero, relu keeps it.
+#define EMU_FORM(name, suffix, expression)                                                                     \
+  inline __half name##suffix(__half a, __half b) { using T = __half; return T(expression); }                   \
+  inline __nv_bfloat16 name##suffix(__nv_bfloat16 a, __nv_bfloat16 b) { using T = __nv_bfloat16; return T(expression); } \
+  inline __half2 name##2##suffix(__half2 a, __half2 b) { return {name##suffix(a.x, b.x), name##suffix(a.y, b.y)}; }      \
+  inline __nv_bfloat162 name##2##suffix(__nv_bfloat162 a, __nv_bfloat162 b) { return {name##suffix(a.x, b.x), name##suffix(a.y, b.y)}; }
+EMU_FORM(__hadd, _rn, float(a) + float(b))
+EMU_FORM(__hsub, _rn, float(a) - float(b))
+EMU_FORM(__hmul, _rn, float(a) * float(b))
+EMU_FORM(__hadd, _sat, emu::saturated(T(float(a) + float(b))))
+EMU_FORM(__hsub, _sat, emu::saturated(T(float(a) - float(b))))
+EMU_FORM(__hmul, _sat, emu::saturated(T(float(a) * float(b))))
+EMU_FORM(__hmax, _nan, float(a) != float(a) || float(b) != float(b) ? __builtin_nanf("") : fmaxf(a, b))
+EMU_FORM(__hmin, _nan, float(a) != float(a) || float(b) != float(b) ? __builtin_nanf("") : fminf(a, b))
+#undef EMU_FORM
 inline __half2 __h2div(__half2 a, __half2 b) { return {__hdiv(a.x, b.x), __hdiv(a.y, b.y)}; }
 inline __nv_bfloat162 __h2div(__nv_bfloat162 a, __nv_bfloat162 b) { return {__hdiv(a.x, b.x), __hdiv(a.y, b.y)}; }
 
 inline __half __hfma(__half a, __half b, __half c) { return __half(emu::fused(a, b, c)); }
 inline __nv_bfloat16 __hfma(__nv_bfloat16 a, __nv_bfloat16 b, __nv_bfloat16 c) { return __nv_bfloat16(emu::fused(a, b, c)); }
-template <class T> inline T __hfma_relu(T a, T b, T c) { const T v = __hfma(a, b, c); return float(v) > 0 ? v : T(0.0f); }
-#define EMU_FMA2(Pair)                                                                             \
+template <class T> inline T __hfma_relu(T a, T b, T c) { const T v = __hfma(a, b, c); return float(v) < 0 ? T(0.0f) : v; }
+template <class T> inline T __hfma_sat(T a, T b, T c) { return T(emu::saturated(__hfma(a, b, c))); }
+#define EMU_FMA2(Pair, pair)                                                                            \
   inline Pair __hfma2(Pair a, Pair b, Pair c) { return {__hfma(a.x, b.x, c.x), __hfma(a.y, b.y, c.y)}; } \
+  inline Pair __hfma2_sat(Pair a, Pair b, Pair c) { return {__hfma_sat(a.x, b.x, c.x), __hfma_sat(a.y, b.y, c.y)}; } \
+  inline Pair __hfma2_relu(Pair a, Pair b, Pair c) { return {__hfma_relu(a.x, b.x, c.x), __hfma_relu(a.y, b.y, c.y)}; } \
+  /* a complex product and sum: x is the real part */                                              \
+  inline Pair __hcmadd(Pair a, Pair b, Pair c) {                                                   \
+    return {__hfma(-a.y, b.y, __hfma(a.x, b.x, c.x)), __hfma(a.y, b.x, __hfma(a.x, b.y, c.y))};    \
+  }                                                                                                \
   inline Pair __hneg2(Pair a) { return {-a.x, -a.y}; }                                             \
+  inline Pair operator-(Pair a) { return __hneg2(a); }                                             \
+  inline Pair operator+(Pair a) { return a; }                                                      \
   inline Pair operator+(Pair a, Pair b) { return __hadd2(a, b); }                                  \
   inline Pair operator-(Pair a, Pair b) { return __hsub2(a, b); }                                  \
   inline Pair operator*(Pair a, Pair b) { return __hmul2(a, b); }                                  \
@@ -95,16 +105,17 @@ template <class T> inline T __hfma_relu(T a, T b, T c) { const T v = __hfma(a, b
   inline Pair& operator+=(Pair& a, Pair b) { return a = a + b; }                                   \
   inline Pair& operator-=(Pair& a, Pair b) { return a = a - b; }                                   \
   inline Pair& operator*=(Pair& a, Pair b) { return a = a * b; }                                   \
+  inline Pair& operator/=(Pair& a, Pair b) { return a = a / b; }                                   \
   inline Pair __lowhigh2highlow(Pair a) { return {a.y, a.x}; }                                     \
-  inline Pair __lows2half2(Pair a, Pair b) { return {a.x, b.x}; }                                  \
-  inline Pair __highs2half2(Pair a, Pair b) { return {a.y, b.y}; }                                 \
-  inline Pair __low2half2(Pair a) { return {a.x, a.x}; }                                           \
-  inline Pair __high2half2(Pair a) { return {a.y, a.y}; }                                          \
+  inline Pair __lows2##pair(Pair a, Pair b) { return {a.x, b.x}; }                           \
+  inline Pair __highs2##pair(Pair a, Pair b) { return {a.y, b.y}; }                          \
+  inline Pair __low2##pair(Pair a) { return {a.x, a.x}; }                                    \
+  inline Pair __high2##pair(Pair a) { return {a.y, a.y}; }                                   \
   inline float __low2float(Pair a) { return a.x; }                                                 \
   inline float __high2float(Pair a) { return a.y; }                                                \
   inline Pair __habs2(Pair a) { a.x.bits &= 0x7fff; a.y.bits &= 0x7fff; return a; }
-EMU_FMA2(__half2)
-EMU_FMA2(__nv_bfloat162)
+EMU_FMA2(__half2, half2)
+EMU_FMA2(__nv_bfloat162, bfloat162)
 #undef EMU_FMA2
 inline __half __low2half(__half2 v) { return v.x; }
 inline __half __high2half(__half2 v) { return v.y; }
@@ -119,13 +130,16 @@ inline __nv_bfloat16 __high2bfloat16(__nv_bfloat162 v) { return v.y; }
 EMU_UNARY(exp, expf(x))
 EMU_UNARY(exp2, exp2f(x))
 EMU_UNARY(log, logf(x))
+EMU_UNARY(exp10, exp10f(x))
 EMU_UNARY(log2, log2f(x))
+EMU_UNARY(log10, log10f(x))
 EMU_UNARY(sqrt, sqrtf(x))
 EMU_UNARY(rsqrt, float(1.0 / sqrt(double(x))))
 EMU_UNARY(rcp, 1.0f / x)
 EMU_UNARY(sin, sinf(x))
 EMU_UNARY(cos, cosf(x))
 EMU_UNARY(tanh, tanhf(x))
+EMU_UNARY(tanh_approx, tanhf(x))
 EMU_UNARY(floor, floorf(x))
 EMU_UNARY(ceil, ceilf(x))
 EMU_UNARY(trunc, truncf(x))
@@ -136,14 +150,11 @@ EMU_UNARY(rint, nearbyintf(x))
   inline Type __hneg(Type v) { return -v; }                                             \
   inline Type __habs(Type v) { v.bits &= 0x7fff; return v; }                            \
   inline bool __hisnan(Type v) { return float(v) != float(v); }                         \
-  inline int __hisinf(Type v) { return std::isinf(float(v)) ? (float(v) < 0 ? -1 : 1) : 0; } \
-  inline bool __heq(Type a, Type b) { return a == b; }                                  \
-  inline bool __hne(Type a, Type b) { return a != b && !__hisnan(a) && !__hisnan(b); }  \
-  inline bool __hlt(Type a, Type b) { return a < b; }                                   \
-  inline bool __hgt(Type a, Type b) { return a > b; }                                   \
-  inline bool __hle(Type a, Type b) { return a <= b; }                                  \
-  inline bool __hge(Type a, Type b) { return a >= b; }
+  inline int __hisinf(Type v) { return std::isinf(float(v)) ? (float(v) < 0 ? -1 : 1) : 0; }
 EMU_TESTS(__half)
 EMU_TESTS(__nv_bfloat16)
 #undef EMU_TESTS
 #undef EMU_PAIRWISE
+
+#include "half_comparisons.h"
+#include "half_conversions.h"

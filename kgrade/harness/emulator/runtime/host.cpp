@@ -157,30 +157,20 @@ cudaError_t cudaPeekAtLastError() { return last_error; }
 
 const char* cudaGetErrorName(cudaError_t error) {
   switch (error) {
-#define EMU_NAME(name) case name: return #name;
-    EMU_NAME(cudaSuccess) EMU_NAME(cudaErrorInvalidValue) EMU_NAME(cudaErrorMemoryAllocation)
-    EMU_NAME(cudaErrorInvalidConfiguration) EMU_NAME(cudaErrorInvalidDevice) EMU_NAME(cudaErrorIllegalAddress)
-    EMU_NAME(cudaErrorLaunchOutOfResources) EMU_NAME(cudaErrorMisalignedAddress) EMU_NAME(cudaErrorLaunchFailure)
-    EMU_NAME(cudaErrorCooperativeLaunchTooLarge) EMU_NAME(cudaErrorNotSupported)
-#undef EMU_NAME
-    default: return "unrecognized error code";
+#define EMU_ERROR(name, number, words) case name: return #name;
+    EMU_ERRORS(EMU_ERROR)
+#undef EMU_ERROR
   }
+  return "unrecognized error code";
 }
 
 const char* cudaGetErrorString(cudaError_t error) {
   switch (error) {
-    case cudaSuccess: return "no error";
-    case cudaErrorInvalidValue: return "invalid argument";
-    case cudaErrorMemoryAllocation: return "out of memory";
-    case cudaErrorInvalidConfiguration: return "invalid configuration argument";
-    case cudaErrorInvalidDevice: return "invalid device ordinal";
-    case cudaErrorIllegalAddress: return "an illegal memory access was encountered";
-    case cudaErrorLaunchOutOfResources: return "too many resources requested for launch";
-    case cudaErrorMisalignedAddress: return "misaligned address";
-    case cudaErrorLaunchFailure: return "unspecified launch failure";
-    case cudaErrorCooperativeLaunchTooLarge: return "too many blocks in cooperative launch";
-    default: return "unrecognized error code";
+#define EMU_ERROR(name, number, words) case name: return words;
+    EMU_ERRORS(EMU_ERROR)
+#undef EMU_ERROR
   }
+  return "unrecognized error code";
 }
 
 cudaError_t cudaMalloc(void** pointer, size_t bytes) {
@@ -280,6 +270,10 @@ cudaError_t cudaGetDeviceProperties(cudaDeviceProp* p, int device) {
   p->minor = target.capability % 10;
   p->multiProcessorCount = target.multiprocessors;
   p->l2CacheSize = 50 << 20;
+  p->reservedSharedMemPerBlock = target.capability >= 80 ? 1024 : 0;
+  p->memPitch = 0x7fffffff;
+  p->textureAlignment = 512;
+  p->streamPrioritiesSupported = p->memoryPoolsSupported = p->canMapHostMemory = p->asyncEngineCount = 1;
   p->concurrentKernels = p->cooperativeLaunch = p->unifiedAddressing = p->managedMemory = 1;
   return sticky_error;
 }
@@ -288,17 +282,9 @@ cudaError_t cudaDeviceGetAttribute(int* value, cudaDeviceAttr attribute, int dev
   cudaDeviceProp p;
   const cudaError_t error = cudaGetDeviceProperties(&p, device);
   switch (attribute) {
-    case cudaDevAttrMaxThreadsPerBlock: *value = p.maxThreadsPerBlock; break;
-    case cudaDevAttrMaxSharedMemoryPerBlock: *value = static_cast<int>(p.sharedMemPerBlock); break;
-    case cudaDevAttrWarpSize: *value = p.warpSize; break;
-    case cudaDevAttrMultiProcessorCount: *value = p.multiProcessorCount; break;
-    case cudaDevAttrL2CacheSize: *value = p.l2CacheSize; break;
-    case cudaDevAttrMaxThreadsPerMultiProcessor: *value = p.maxThreadsPerMultiProcessor; break;
-    case cudaDevAttrComputeCapabilityMajor: *value = p.major; break;
-    case cudaDevAttrComputeCapabilityMinor: *value = p.minor; break;
-    case cudaDevAttrMaxSharedMemoryPerMultiprocessor: *value = static_cast<int>(p.sharedMemPerMultiprocessor); break;
-    case cudaDevAttrCooperativeLaunch: *value = 1; break;
-    case cudaDevAttrMaxSharedMemoryPerBlockOptin: *value = static_cast<int>(p.sharedMemPerBlockOptin); break;
+#define EMU_ATTRIBUTE(name, number, property) case name: *value = static_cast<int>(property); break;
+    EMU_ATTRIBUTES(EMU_ATTRIBUTE)
+#undef EMU_ATTRIBUTE
     default: return failed(cudaErrorInvalidValue);
   }
   return error;

@@ -44,6 +44,20 @@ inline cudaError_t cudaMemset2DAsync(void* to, size_t p, int v, size_t w, size_t
   if (emu::captured([=] { cudaMemset2D(to, p, v, w, h); })) return cudaSuccess;
   return cudaMemset2D(to, p, v, w, h);
 }
+// A pool is the memory of the device.
+inline cudaError_t cudaDeviceGetDefaultMemPool(cudaMemPool_t* pool, int) { *pool = nullptr; return cudaSuccess; }
+inline cudaError_t cudaDeviceGetMemPool(cudaMemPool_t* pool, int) { *pool = nullptr; return cudaSuccess; }
+inline cudaError_t cudaMemPoolSetAttribute(cudaMemPool_t, cudaMemPoolAttr, void*) { return cudaSuccess; }
+inline cudaError_t cudaMemPoolTrimTo(cudaMemPool_t, size_t) { return cudaSuccess; }
+template <class T> cudaError_t cudaMallocFromPoolAsync(T** p, size_t n, cudaMemPool_t, cudaStream_t) { return cudaMalloc(p, n); }
+// Host and device share one memory.
+inline cudaError_t cudaHostRegister(void*, size_t, unsigned) { return cudaSuccess; }
+inline cudaError_t cudaHostUnregister(void*) { return cudaSuccess; }
+template <class T> cudaError_t cudaHostGetDevicePointer(T** device, void* host, unsigned) { *device = static_cast<T*>(host); return cudaSuccess; }
+inline cudaError_t cudaMemcpyPeer(void* to, int, const void* from, int, size_t bytes) { return cudaMemcpy(to, from, bytes, cudaMemcpyDefault); }
+inline cudaError_t cudaMemcpyPeerAsync(void* to, int, const void* from, int, size_t bytes, cudaStream_t stream = nullptr) {
+  return cudaMemcpyAsync(to, from, bytes, cudaMemcpyDefault, stream);
+}
 inline cudaError_t cudaMemPrefetchAsync(const void*, size_t, int, cudaStream_t = nullptr) { return cudaSuccess; }
 
 namespace emu {
@@ -77,6 +91,9 @@ cudaError_t cudaGetSymbolAddress(void** pointer, T& symbol) {
   return cudaSuccess;
 }
 
+template <class T> cudaError_t cudaGetSymbolSize(size_t* bytes, const T&) { *bytes = sizeof(T); return cudaSuccess; }
+template <class P, class T> cudaError_t cudaGetSymbolAddress(P** pointer, T& symbol) { return cudaGetSymbolAddress((void**)pointer, symbol); }
+
 cudaError_t cudaGetDevice(int* device);
 cudaError_t cudaSetDevice(int device);
 cudaError_t cudaGetDeviceCount(int* count);
@@ -86,6 +103,11 @@ cudaError_t cudaDeviceSynchronize();
 inline cudaError_t cudaDeviceReset() { return cudaSuccess; }
 inline cudaError_t cudaDriverGetVersion(int* version) { *version = CUDART_VERSION; return cudaSuccess; }
 inline cudaError_t cudaRuntimeGetVersion(int* version) { *version = CUDART_VERSION; return cudaSuccess; }
+inline cudaError_t cudaSetDeviceFlags(unsigned) { return cudaSuccess; }
+inline cudaError_t cudaDeviceSetLimit(cudaLimit, size_t) { return cudaSuccess; }
+inline cudaError_t cudaCtxResetPersistingL2Cache() { return cudaSuccess; }
+inline cudaError_t cudaDeviceGetStreamPriorityRange(int* lowest, int* highest) { *lowest = 0, *highest = -5; return cudaSuccess; }
+inline cudaError_t cudaDeviceCanAccessPeer(int* can, int, int) { *can = 0; return cudaSuccess; }
 inline cudaError_t cudaDeviceSetCacheConfig(cudaFuncCache) { return cudaSuccess; }
 
 namespace emu {
@@ -114,6 +136,10 @@ cudaError_t cudaOccupancyMaxActiveBlocksPerMultiprocessor(int* blocks, F, int bl
   return emu::occupancy(blocks, block_threads, dynamic_shared);
 }
 template <class F>
+cudaError_t cudaOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(int* blocks, F, int block_threads, size_t dynamic_shared, unsigned) {
+  return emu::occupancy(blocks, block_threads, dynamic_shared);
+}
+template <class F>
 cudaError_t cudaOccupancyMaxPotentialBlockSize(int* grid, int* block, F, size_t dynamic_shared = 0, int limit = 0) {
   *block = limit > 0 && limit < 1024 ? limit : 1024;
   const cudaError_t error = emu::occupancy(grid, *block, dynamic_shared);
@@ -126,6 +152,15 @@ cudaError_t cudaOccupancyMaxPotentialBlockSize(int* grid, int* block, F, size_t 
 inline cudaError_t cudaStreamCreate(cudaStream_t* s) { *s = nullptr; return cudaSuccess; }
 inline cudaError_t cudaStreamCreateWithFlags(cudaStream_t* s, unsigned) { *s = nullptr; return cudaSuccess; }
 inline cudaError_t cudaStreamCreateWithPriority(cudaStream_t* s, unsigned, int) { *s = nullptr; return cudaSuccess; }
+inline cudaError_t cudaStreamSetAttribute(cudaStream_t, cudaLaunchAttributeID, const cudaStreamAttrValue*) { return cudaSuccess; }
+inline cudaError_t cudaLaunchHostFunc(cudaStream_t, cudaHostFn_t function, void* data) {
+  if (!emu::captured([=] { function(data); })) function(data);
+  return cudaSuccess;
+}
+inline cudaError_t cudaStreamAddCallback(cudaStream_t stream, cudaStreamCallback_t function, void* data, unsigned) {
+  function(stream, cudaPeekAtLastError(), data);
+  return cudaSuccess;
+}
 inline cudaError_t cudaStreamDestroy(cudaStream_t) { return cudaSuccess; }
 cudaError_t cudaStreamBeginCapture(cudaStream_t stream, cudaStreamCaptureMode mode);
 cudaError_t cudaStreamEndCapture(cudaStream_t stream, cudaGraph_t* graph);
@@ -149,6 +184,7 @@ inline cudaError_t cudaEventCreate(cudaEvent_t* e) { *e = nullptr; return cudaSu
 inline cudaError_t cudaEventCreateWithFlags(cudaEvent_t* e, unsigned) { *e = nullptr; return cudaSuccess; }
 inline cudaError_t cudaEventDestroy(cudaEvent_t) { return cudaSuccess; }
 inline cudaError_t cudaEventRecord(cudaEvent_t, cudaStream_t = nullptr) { return cudaSuccess; }
+inline cudaError_t cudaEventRecordWithFlags(cudaEvent_t, cudaStream_t = nullptr, unsigned = 0) { return cudaSuccess; }
 inline cudaError_t cudaEventSynchronize(cudaEvent_t) { return cudaSuccess; }
 inline cudaError_t cudaEventQuery(cudaEvent_t) { return cudaSuccess; }
 inline cudaError_t cudaEventElapsedTime(float* ms, cudaEvent_t, cudaEvent_t) {
@@ -172,5 +208,25 @@ cudaError_t cudaLaunchCooperativeKernel(void (*kernel)(P...), dim3 grid, dim3 bl
   emu::Configuration configuration(grid, block, shared, stream);
   configuration.cooperative = true;
   emu::call_with(kernel, arguments, std::index_sequence_for<P...>{}, configuration);
+  return cudaPeekAtLastError();
+}
+
+namespace emu {
+inline Configuration configured(const cudaLaunchConfig_t& asked) {
+  Configuration configuration(asked.gridDim, asked.blockDim, asked.dynamicSmemBytes, asked.stream);
+  for (unsigned i = 0; i < asked.numAttrs; ++i) {
+    if (asked.attrs[i].id == cudaLaunchAttributeCooperative) configuration.cooperative = asked.attrs[i].val.cooperative != 0;
+  }
+  return configuration;
+}
+}  // namespace emu
+template <class... P, class... Arguments>
+cudaError_t cudaLaunchKernelEx(const cudaLaunchConfig_t* asked, void (*kernel)(P...), Arguments&&... arguments) {
+  emu::launch(emu::configured(*asked), emu::Kernel{"", (const void*)kernel}, kernel, std::remove_const_t<P>(arguments)...);
+  return cudaPeekAtLastError();
+}
+template <class... P>
+cudaError_t cudaLaunchKernelExC(const cudaLaunchConfig_t* asked, void (*kernel)(P...), void** arguments) {
+  emu::call_with(kernel, arguments, std::index_sequence_for<P...>{}, emu::configured(*asked));
   return cudaPeekAtLastError();
 }

@@ -76,7 +76,18 @@ inline unsigned __sad(int a, int b, unsigned c) { return c + unsigned(a > b ? (l
 inline unsigned __usad(unsigned a, unsigned b, unsigned c) { return c + (a > b ? a - b : b - a); }
 inline int __hadd(int a, int b) { return int((int64_t(a) + b) >> 1); }
 inline int __rhadd(int a, int b) { return int((int64_t(a) + b + 1) >> 1); }
+inline unsigned __urhadd(unsigned a, unsigned b) { return unsigned((uint64_t(a) + b + 1) >> 1); }
 inline unsigned __uhadd(unsigned a, unsigned b) { return unsigned((uint64_t(a) + b) >> 1); }
+
+// The n-th set bit of `mask` from bit `base` on, upwards for n > 0 and downwards for n < 0; 0: `base` itself.
+inline unsigned __fns(unsigned mask, unsigned base, int n) {
+  if (n == 0) return mask >> base & 1 ? base : ~0u;
+  const int step = n > 0 ? 1 : -1;
+  for (int at = int(base), left = n * step; at >= 0 && at < 32; at += step) {
+    if ((mask >> at & 1) != 0 && --left == 0) return unsigned(at);
+  }
+  return ~0u;
+}
 
 inline int __dp4a(int a, int b, int c) {
   for (int i = 0; i < 4; ++i) c = int(unsigned(c) + unsigned(int8_t(a >> 8 * i) * int8_t(b >> 8 * i)));
@@ -86,46 +97,20 @@ inline unsigned __dp4a(unsigned a, unsigned b, unsigned c) {
   for (int i = 0; i < 4; ++i) c += (a >> 8 * i & 0xff) * (b >> 8 * i & 0xff);
   return c;
 }
-inline int __dp2a_lo(int a, int b, int c) { return c + int16_t(a) * int8_t(b) + int16_t(a >> 16) * int8_t(b >> 8); }
-inline int __dp2a_hi(int a, int b, int c) { return c + int16_t(a) * int8_t(b >> 16) + int16_t(a >> 16) * int8_t(b >> 24); }
-
-// Packed bytes and halves of a register.
-namespace emu {
-template <class Lane, class F>
-inline unsigned by_lane(unsigned a, unsigned b, F f) {
-  constexpr int bits = 8 * sizeof(Lane);
-  constexpr unsigned all = (1u << bits) - 1;
-  unsigned out = 0;
-  for (int i = 0; i < 32; i += bits) out |= (unsigned(f(Lane(a >> i), Lane(b >> i))) & all) << i;
-  return out;
-}
-}  // namespace emu
-#define EMU_PACKED(name, lane, expression) \
-  inline unsigned name(unsigned x, unsigned y) { return emu::by_lane<lane>(x, y, [](int a, int b) { return expression; }); }
-EMU_PACKED(__vadd4, uint8_t, a + b)
-EMU_PACKED(__vsub4, uint8_t, a - b)
-EMU_PACKED(__vadd2, uint16_t, a + b)
-EMU_PACKED(__vsub2, uint16_t, a - b)
-EMU_PACKED(__vmaxs4, int8_t, a > b ? a : b)
-EMU_PACKED(__vmins4, int8_t, a < b ? a : b)
-EMU_PACKED(__vmaxu4, uint8_t, a > b ? a : b)
-EMU_PACKED(__vminu4, uint8_t, a < b ? a : b)
-EMU_PACKED(__vmaxs2, int16_t, a > b ? a : b)
-EMU_PACKED(__vmins2, int16_t, a < b ? a : b)
-EMU_PACKED(__vabsdiffu4, uint8_t, a > b ? a - b : b - a)
-EMU_PACKED(__vabsdiffs4, int8_t, a > b ? a - b : b - a)
-EMU_PACKED(__vcmpeq4, uint8_t, a == b ? 0xff : 0)
-EMU_PACKED(__vcmpgtu4, uint8_t, a > b ? 0xff : 0)
-EMU_PACKED(__vcmpgts4, int8_t, a > b ? 0xff : 0)
-EMU_PACKED(__vsetltu4, uint8_t, a < b ? 1 : 0)
-EMU_PACKED(__vavgu4, uint8_t, (a + b + 1) >> 1)
-#undef EMU_PACKED
-inline unsigned __vsubss4(unsigned x, unsigned y) {
-  return emu::by_lane<int8_t>(x, y, [](int a, int b) { return a - b > 127 ? 127 : a - b < -128 ? -128 : a - b; });
-}
-inline unsigned __vaddss4(unsigned x, unsigned y) {
-  return emu::by_lane<int8_t>(x, y, [](int a, int b) { return a + b > 127 ? 127 : a + b < -128 ? -128 : a + b; });
-}
-inline unsigned __vabs4(unsigned x) {
-  return emu::by_lane<int8_t>(x, 0, [](int a, int) { return a < 0 ? -a : a; });
-}
+inline int __dp4a(char4 a, char4 b, int c) { return __dp4a(emu::as<int>(a), emu::as<int>(b), c); }
+inline unsigned __dp4a(uchar4 a, uchar4 b, unsigned c) { return __dp4a(emu::as<unsigned>(a), emu::as<unsigned>(b), c); }
+// Two values of 16 bits with two of the four bytes of b.
+#define EMU_DP2A(name, shift)                                                                             \
+  inline int name(int a, int b, int c) {                                                                  \
+    for (int i = 0; i < 2; ++i) c = int(unsigned(c) + unsigned(int16_t(a >> 16 * i) * int8_t(b >> (shift + 8 * i)))); \
+    return c;                                                                                             \
+  }                                                                                                       \
+  inline unsigned name(unsigned a, unsigned b, unsigned c) {                                              \
+    for (int i = 0; i < 2; ++i) c += (a >> 16 * i & 0xffff) * (b >> (shift + 8 * i) & 0xff);              \
+    return c;                                                                                             \
+  }                                                                                                       \
+  inline int name(short2 a, char4 b, int c) { return name(emu::as<int>(a), emu::as<int>(b), c); }         \
+  inline unsigned name(ushort2 a, uchar4 b, unsigned c) { return name(emu::as<unsigned>(a), emu::as<unsigned>(b), c); }
+EMU_DP2A(__dp2a_lo, 0)
+EMU_DP2A(__dp2a_hi, 16)
+#undef EMU_DP2A

@@ -22,6 +22,8 @@
 #define __launch_bounds__(...)
 #define __maxnreg__(...)
 #define __align__(n) __attribute__((aligned(n)))
+#define __builtin_assume(...) ((void)0)
+#define __prof_trigger(n) ((void)0)
 #define __builtin_align__(n) __attribute__((aligned(n)))
 
 #define EMU_VECTOR1(name, type) struct name { type x; };

@@ -187,9 +187,10 @@ void run_blocks(const unsigned* order, unsigned long count) {
   }
   unsigned rounds_without_progress = 0;
   while (!aside.empty()) {
+    const unsigned long passed = grid.events;
     release_grid_barrier(aside);
     std::vector<Block*> still;
-    bool progress = false;
+    bool progress = grid.events != passed;
     for (Block* b : aside) {
       enter_block(*b);
       const unsigned before = machine.finished;
