@@ -10,6 +10,7 @@ from kgrade.tui.contexts import TextContext
 from kgrade.tui.screens.stage import Stage
 from kgrade.tui.screens.trouble import TROUBLE, sentence
 from kgrade.tui.text_entry import TextEntry
+from kgrade.tui.timers import after
 
 _AT_MOST_S: Final = 0.2
 """Seconds that a typed character waits before it is in the journal."""
@@ -56,7 +57,7 @@ class BegunTexts:
     def _changed(self, label: str, text: str) -> None:
         waiting, self._typed = self._typed is not None, (label, text)
         if not waiting:
-            self._stage.set_timer(_AT_MOST_S, self.keep)
+            after(_AT_MOST_S, self._stage, self.keep)
 
     def _forget(self, label: str) -> None:
         try:

@@ -17,6 +17,7 @@ from kgrade.records.grade import Grade
 from kgrade.tui.contexts import Option, PickContext
 from kgrade.tui.screens.stage import Stage
 from kgrade.tui.screens.trouble import TROUBLE, sentence
+from kgrade.tui.timers import after
 
 
 class Settling:
@@ -94,7 +95,7 @@ class Settling:
         if standing is None or standing.state != "committed" or standing.retry_in is None:
             self._told = ""
             return
-        self._again = self._stage.set_timer(standing.retry_in, self._send)
+        self._again = after(standing.retry_in, self._stage, self._send)
         self._again_at = time.strftime("%H:%M:%S", time.localtime(time.time() + standing.retry_in))
         if standing.reason != self._told:
             # Each reason once: whoever works on must not lose what else is said to it.

@@ -19,6 +19,7 @@ from kgrade.tui.highlight import colour, leave_plain
 from kgrade.tui.lines import AT_ONCE, Lines, Row, Rows
 from kgrade.tui.opened import Opened
 from kgrade.tui.palette import STYLES
+from kgrade.tui.timers import after
 from kgrade.tui.widgets.row_strips import Layout, row_strips
 
 _NOTHING: Final = Rows([])
@@ -237,7 +238,7 @@ class LineView(Widget):
                 jump = False
                 self.go_to(found)
         if search is not None:
-            self.set_timer(_SOON_S, lambda: self._go_on_searching(jump) if search is self._search else None)
+            after(_SOON_S, self, lambda: self._go_on_searching(jump) if search is self._search else None)
         elif jump and at.hits:
             self.go_to(at.hits[0])
         if self.needle:
@@ -272,7 +273,7 @@ class LineView(Widget):
         """Let rows that are still to come do so in slices, after the first picture, as long as these are shown."""
         if self._coming is not None:
             self._coming.stop()
-        self._coming = self.set_timer(_PICTURE_S, self._go_on_coming)
+        self._coming = after(_PICTURE_S, self, self._go_on_coming)
 
     def _go_on_coming(self) -> None:
         at = self.position
@@ -280,7 +281,7 @@ class LineView(Widget):
         self._coming = None
         if wait is None:
             return
-        self._coming = self.set_timer(max(wait, _SOON_S), self._go_on_coming)
+        self._coming = after(max(wait, _SOON_S), self, self._go_on_coming)
         if at.at_end:
             self.go_to_end()
         self._cache.clear()
