@@ -160,7 +160,7 @@ class Sync:
 
     def _step(self, cancel: threading.Event) -> Standing:
         answer = Answer("taken")
-        locked = 0
+        locked, tried = 0, None
         for attempt in range(TRIES + 1):
             # What was seen last is where the branch stands, mostly; where it does not, the push says so.
             tip = self._seen_last() if not attempt else None
@@ -172,16 +172,17 @@ class Sync:
                 self._follow(tip)
                 return Standing("pushed", alarms=tuple(self._alarms.values()))
             locked += answer.outcome == "locked"
-            if answer.outcome == "unreachable":
+            same = tip == tried  # on another tip it may turn out that the remote holds everything
+            if answer.outcome == "unreachable" and same:
                 return self._committed("offline", answer.words, again=True)
-            if answer.outcome == "refused":
+            if answer.outcome == "refused" and same:
                 return self._committed("refused", f"{self.remote.name} refused the push: {answer.words}", again=False)
             if locked == LOCKED_TRIES:
                 where = f"{self.branch.ref} on {self.remote.name}"
                 return self._committed("locked", f"{where} is locked ({answer.words}); tell a lead", again=True)
             if attempt == TRIES:
                 break
-            answer = self._push(box, tip, cancel, onto=onto)
+            answer, tried = self._push(box, tip, cancel, onto=onto), tip
             if answer.outcome in ("behind", "locked"):
                 cancel.wait(random.uniform(0, JITTER_S * (attempt + 1)))
         return self._committed("busy", f"others push to {self.branch.short} all the time", again=True)
