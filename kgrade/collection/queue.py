@@ -26,7 +26,7 @@ from kgrade.repository.runner import Git, GitError
 from kgrade.repository.tree import NOT_JUDGED, TreeReader
 
 Logs = dict[str, bytes]
-NEED_A_DEVICE = ("check", "time")
+NEED_A_DEVICE = ("check", "time", "profile")
 
 
 class Queue:
