@@ -43,6 +43,8 @@ def poison(tensor: torch.Tensor) -> torch.Tensor:
     """Fill memory that was just allocated with NaN, or with the largest value of an integer type."""
     if tensor.numel() == 0 or tensor.is_complex():
         return tensor
+    if torch.are_deterministic_algorithms_enabled() and torch.utils.deterministic.fill_uninitialized_memory:
+        return tensor  # PyTorch has filled it
     if tensor.is_floating_point():
         if tensor.element_size() == 1:  # one-byte floats cannot be filled; 0x7f is NaN in each that has a sign bit
             return tensor.view(torch.uint8).fill_(0x7F).view(tensor.dtype)

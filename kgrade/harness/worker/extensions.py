@@ -22,6 +22,7 @@ from torch.utils import cpp_extension
 
 from .arrays import TorchArrays
 from .interfaces.cuda_emulated import shortened_findings
+from .unwritten import Unwritten
 
 Texts = Union[None, str, Sequence[str]]
 HEADERS = (".h", ".hpp", ".cuh", ".inl")
@@ -187,7 +188,8 @@ class Extensions:
         for native in self.libraries:
             native.kgrade_emulator_reset()
             native.kgrade_emulator_seed(ctypes.c_ulonglong(order))
-        yield
+        with Unwritten(self.libraries) if self.facts["checks"] else contextlib.nullcontext():
+            yield
         for native in self.libraries:
             said = native.kgrade_emulator_pending().decode(errors="replace")
             if said:  # as PyTorch says it at its next call

@@ -22,6 +22,13 @@ __global__ void copied(const float* x, float* y, int64_t first) {
   const int64_t i = first + threadIdx.x;
   y[threadIdx.x] = x[i];
 }
+__global__ void added(const float* x, float* y) {
+  y[threadIdx.x] += x[threadIdx.x];
+}
+extern "C" int add(const float* x, float* y, int64_t launches, cudaStream_t) {
+  for (int64_t i = 0; i < launches; ++i) added<<<1, 32>>>(x, y);
+  return cudaGetLastError();
+}
 extern "C" int copy(const float* x, float* y, int64_t first, cudaStream_t) {
   copied<<<1, 32>>>(x, y, first);
   return cudaGetLastError();
@@ -106,3 +113,76 @@ def test_the_lines_of_findings_are_looked_up_beside_the_extension(loaded: Loaded
 def test_what_is_no_finding_is_not_believed(text: str) -> None:
     with pytest.raises(Unreadable):
         told_findings(text)
+
+
+def unwritten(loaded: Loaded, array: np.ndarray, element: int = 4) -> None:
+    """Say, after a reset as before every call, that the array has just been allocated."""
+    loaded.shared.kgrade_emulator_reset()
+    loaded.shared.kgrade_emulator_unwritten(
+        ctypes.c_void_p(array.ctypes.data), ctypes.c_ulong(array.nbytes), ctypes.c_ulong(element)
+    )
+
+
+def called(loaded: Loaded, entry: str, x: np.ndarray, y: np.ndarray, number: int) -> list[Finding]:
+    arrays = (ctypes.c_void_p(x.ctypes.data), ctypes.c_void_p(y.ctypes.data))
+    getattr(loaded.shared, entry)(*arrays, ctypes.c_int64(number), ctypes.c_void_p())
+    return loaded.findings
+
+
+def test_an_unwritten_tensor_that_is_read_is_named(loaded: Loaded, tensor: np.ndarray) -> None:
+    unwritten(loaded, tensor)
+    assert np.isnan(tensor).all()
+    found = called(loaded, "copy", tensor, np.zeros(32, np.float32), 0)
+    assert {(each.kind, each.kernel, each.line, each.block) for each in found} == {
+        ("global-uninitialised", "copied", 6, (0, 0, 0))
+    }
+    assert (found[0].thread, found[0].what) == ((0, 0, 0), "read of 4 bytes of a tensor at byte 0, never written")
+
+
+def test_a_tensor_that_adds_to_what_it_does_not_hold_is_named(loaded: Loaded, tensor: np.ndarray) -> None:
+    unwritten(loaded, tensor)
+    found = called(loaded, "add", np.zeros(32, np.float32), tensor, 1)
+    assert {(each.kind, each.kernel, each.line) for each in found} == {("global-uninitialised", "added", 9)}
+
+
+def test_a_tensor_that_a_kernel_has_written_may_be_read(loaded: Loaded, tensor: np.ndarray) -> None:
+    unwritten(loaded, tensor)
+    filled = np.array(tensor)  # what is written equals what was there
+    called(loaded, "copy", filled, tensor, 0)
+    assert called(loaded, "add", np.zeros(32, np.float32), tensor, 2) == []
+
+
+def test_what_an_operation_has_written_may_be_read_and_no_more(loaded: Loaded, tensor: np.ndarray) -> None:
+    unwritten(loaded, tensor)
+    loaded.shared.kgrade_emulator_written(ctypes.c_void_p(tensor.ctypes.data), ctypes.c_ulong(64))
+    found = called(loaded, "copy", tensor, np.zeros(32, np.float32), 0)
+    assert [each.thread for each in found[:1]] == [(16, 0, 0)]
+    unwritten(loaded, tensor)
+    loaded.shared.kgrade_emulator_written(ctypes.c_void_p(tensor.ctypes.data), ctypes.c_ulong(128))
+    assert called(loaded, "copy", tensor, np.zeros(32, np.float32), 0) == []
+
+
+@pytest.mark.parametrize("element", [1, 2, 4, 8])
+def test_a_write_that_is_not_seen_leaves_no_report(loaded: Loaded, tensor: np.ndarray, element: int) -> None:
+    unwritten(loaded, tensor, element)
+    assert called(loaded, "copy", tensor, np.zeros(32, np.float32), 0)
+    unwritten(loaded, tensor, element)
+    tensor[:] = 1.0
+    assert called(loaded, "copy", tensor, np.zeros(32, np.float32), 0) == []
+
+
+def test_memory_that_is_handed_out_again_is_written_until_it_is_told_otherwise(
+    loaded: Loaded, tensor: np.ndarray
+) -> None:
+    unwritten(loaded, tensor)
+    told(loaded, tensor, FREED)
+    told(loaded, tensor, ALLOCATED)
+    assert called(loaded, "copy", tensor, np.zeros(32, np.float32), 0) == []
+
+
+@pytest.mark.parametrize(("dtype", "element"), [("float64", 8), ("float32", 4), ("float16", 2)])
+def test_the_filling_is_no_number(loaded: Loaded, tensor: np.ndarray, dtype: str, element: int) -> None:
+    unwritten(loaded, tensor, element)
+    assert np.isnan(tensor.view(dtype)).all()
+    whole = f"int{8 * element}"
+    assert (tensor.view(whole) > np.iinfo(whole).max * 0.99).all()

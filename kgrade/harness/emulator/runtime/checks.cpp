@@ -206,7 +206,7 @@ void check(const void* pointer, size_t bytes, Access how, uint32_t place, bool n
   }
   if (natural) require_alignment(pointer, bytes, how, place);
   if (region == nullptr) return;
-  if (reads(how) && !all_written(*region, address, bytes)) {
+  if (reads(how) && any_unwritten(*region, address, bytes)) {
     report(region->space == Space::shared ? "shared-uninitialised" : "global-uninitialised",
            sized(how, bytes) + " of " + region->name + " at byte " + std::to_string(address - region->start) + ", never written", place);
     mark_written(*region, address, bytes);

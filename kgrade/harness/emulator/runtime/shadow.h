@@ -35,6 +35,8 @@ struct Region {
   std::string name;
   bool freed = false;
   size_t guard = 0;  // bytes on both sides that belong to nobody
+  size_t element = 0;  // of a tensor that holds the filling until it is written: the bytes of its elements
+  unsigned char filled = 0;  // what is in each byte, where elements are bytes
   std::unique_ptr<unsigned char, void (*)(void*)> written{nullptr, std::free};  // one byte for each byte
   std::unique_ptr<Word, void (*)(void*)> words{nullptr, std::free};             // one for each four bytes
 
@@ -51,6 +53,11 @@ Region* nearest_region(uintptr_t address);
 void forget_written(Region& region);
 void mark_written(Region& region, uintptr_t address, size_t bytes);
 bool all_written(const Region& region, uintptr_t address, size_t bytes);
+// Fills a tensor that nobody has written with elements that no computation gives (NaN; huge integers), so that a write
+// which is not seen, of NumPy or of host code, is known by what it leaves behind.
+void fill_unwritten(Region& region, size_t element);
+// Whether any element of the access is neither marked as written nor other than it was filled.
+bool any_unwritten(const Region& region, uintptr_t address, size_t bytes);
 void clear_regions();
 
 }  // namespace emu

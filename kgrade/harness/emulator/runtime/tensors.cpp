@@ -29,8 +29,7 @@ size_t bytes_kept = 0;
 bool watched = false;
 
 void know(const void* address, size_t bytes) {
-  // Deterministic mode fills what is allocated with NaN: a read of it is seen in the result, and what PyTorch's own
-  // code writes is not seen at all.
+  // What PyTorch's own code writes is not seen, so that a tensor counts as written until the worker says otherwise.
   add_region(address, bytes, Space::global, "a tensor", true).guard = kTensorGuard;
 }
 
@@ -84,6 +83,20 @@ EMU_CALLED_BY_NAME void kgrade_emulator_tensor(const void* address, unsigned lon
   living_tensors.erase(address);
   if (what == static_cast<int>(Tensor::forgotten)) return remove_region(address);
   if (Region* region = find_region(reinterpret_cast<uintptr_t>(address))) region->freed = true;
+}
+
+// Says that what lies at `address` has just been allocated, by `empty` or its like, as elements of `element` bytes.
+EMU_CALLED_BY_NAME void kgrade_emulator_unwritten(const void* address, unsigned long bytes, unsigned long element) {
+  const auto start = reinterpret_cast<uintptr_t>(address);
+  Region* region = find_region(start);
+  if (region != nullptr && region->start == start && region->bytes == bytes && bytes > 0) fill_unwritten(*region, element);
+}
+
+// Says that code which is not watched has written: PyTorch's own.
+EMU_CALLED_BY_NAME void kgrade_emulator_written(const void* address, unsigned long bytes) {
+  const auto start = reinterpret_cast<uintptr_t>(address);
+  Region* region = find_region(start);
+  if (region != nullptr && region->holds(start, bytes)) mark_written(*region, start, bytes);
 }
 
 // Tells `listener` of all tensors that live, and of those to come.
