@@ -110,7 +110,8 @@ SPARED = {
     "    def __init__(self):\n        super().__init__()\n\n    def __call__(self, x):\n"
     "        y = torch.empty_like(x)\n        self.go(x, y)\n"
     "        return y\n\n\nsoftmax = Op()\n",
-    "registered": '@torch.library.custom_op("own::soft", mutates_args=())\ndef soft(x: torch.Tensor) -> torch.Tensor:\n'
+    "registered": "from torch import library\n\n\n"
+    '@library.custom_op("own::soft", mutates_args=())\ndef soft(x: torch.Tensor) -> torch.Tensor:\n'
     "    y = torch.empty_like(x)\n    run(x, y)\n    return y\n\n\ndef softmax(x):\n    return torch.ops.own.soft(x)\n",
 }
 
