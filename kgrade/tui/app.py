@@ -49,6 +49,8 @@ class KgradeApp(App[int]):
         self._desk = desk
         self._makers = makers
         self._begin = begin
+        self._early: list[events.Key | events.Paste] = []
+        """What was typed before there was a page to give it to."""
         self._ending = Ending(self, self._put_away)
 
     def get_default_screen(self) -> Screen[None]:
@@ -68,6 +70,8 @@ class KgradeApp(App[int]):
         """Open the next item when there is a screen to show it on."""
         page = self.page = GradingPage(self.stage, self._desk, self._makers)
         self._begin(page)
+        for event in self._early:
+            self._give(event)
         self.call_after_refresh(self._painted, page)
         self.set_interval(60, page.draw)
 
@@ -82,12 +86,18 @@ class KgradeApp(App[int]):
 
     async def on_event(self, event: events.Event) -> None:
         """Give keys and pasted text to the dispatcher, one after the other, and nothing of them to Textual."""
-        if isinstance(event, events.Key) and not event.is_forwarded:
-            self.stage.dispatcher.key(notation(event.key, event.character), event.character)
-        elif isinstance(event, events.Paste) and not event.is_forwarded:
-            self.stage.dispatcher.paste(event.text)
-        else:
+        if not isinstance(event, events.Key | events.Paste) or event.is_forwarded:
             await super().on_event(event)
+        elif self.page is None:
+            self._early.append(event)
+        else:
+            self._give(event)
+
+    def _give(self, event: events.Key | events.Paste) -> None:
+        if isinstance(event, events.Key):
+            self.stage.dispatcher.key(notation(event.key, event.character), event.character)
+        else:
+            self.stage.dispatcher.paste(event.text)
 
     def on_line_view_searched(self, event: LineView.Searched) -> None:
         """Say how far a search is."""

@@ -273,3 +273,14 @@ def test_the_plain_driver_can_be_asked_for(monkeypatch: pytest.MonkeyPatch) -> N
     assert chosen is ChangedCellsDriver
     monkeypatch.setenv("KGRADE_DRIVER", "plain")
     assert chosen_driver() is None
+
+
+def test_the_cursor_stands_where_it_was_before_when_the_terminal_is_given_back() -> None:
+    """It is kept at the first sequence and taken again at the last: nothing moves it outside of these."""
+    shadow = Shadow(20, 2)
+    assert shadow.feed("\x1b[?1049h").startswith("\x1b[?1049h")
+    shadow.feed("\x1b[?25l\x1b[2;5Hshown")
+    left = shadow.feed("\x1b[?1049l\x1b[?25h\x1b[?1004l")
+    assert left.partition("\x1b[?1049l")[2] == "\x1b[?25h\x1b[?1004l"
+    assert shadow.feed("\x1b[?1049h").startswith("\x1b[?1049h")
+    assert shadow.feed("\x1b[1;3H") != ""

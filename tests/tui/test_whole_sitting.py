@@ -108,3 +108,14 @@ def test_until_the_queue_is_empty(
     with pytest.raises(SystemExit) as ended:
         commands(["check"])
     assert ended.value.code == 0
+
+
+def test_what_is_typed_before_the_first_picture_counts(make_repo: Callable[..., Repo], tmp_path: Path) -> None:
+    repo = make_repo("ada")
+    small_queue(repo)
+    with open_app(repo, tmp_path, 80, 24) as terminal:
+        terminal.send("33?")
+        terminal.wait_for("2/7 scored")
+        terminal.wait_for("Reading")
+        terminal.send("q")
+        assert terminal.leave() == 0

@@ -32,6 +32,7 @@ class Shadow:
         self._painter = Painter(self._wanted, self._control)
         self._out: list[str] = []
         self._in_frame = False
+        self._left = False
         self.cursor_visible = True
 
     def feed(self, data: str) -> str:
@@ -60,15 +61,18 @@ class Shadow:
         painted = self._emitter.paint(self._wanted)
         y, x = self._painter.y, self._painter.x
         on_screen = 0 <= y < self._wanted.height and 0 <= x < self._wanted.width
-        return painted + self._emitter.place(y, x) if self.cursor_visible and on_screen else painted
+        placed = self.cursor_visible and on_screen and not self._left
+        return painted + self._emitter.place(y, x) if placed else painted
 
     def _control(self, sequence: str) -> None:
         if sequence in (_FRAME_START, _FRAME_END):
             return
         if sequence == "\x1b[?25h" or sequence == "\x1b[?25l":
             self.cursor_visible = sequence.endswith("h")
-        self._out.append(self._painted())
         entering, leaving = sequence == "\x1b[?1049h", sequence == "\x1b[?1049l"
+        if not entering:  # where the cursor stands then is where whoever started the program finds it again
+            self._out.append(self._painted())
+        self._left = leaving or (self._left and not entering)
         if leaving and self._emitter.pen != PLAIN:
             self._out.append("\x1b[m")
             self._emitter.pen = PLAIN
