@@ -288,17 +288,25 @@ class Worker:
         """Return what the checks of an emulated launcher saw in its last call, as the worker tells it."""
         return _text(self._ask("faults", within_s, function=function).get("text", ""))
 
-    def make(self, function: str, name: str, room: int, within_s: float, **details: Any) -> Made:
-        """Let the task's own code make arrays, named after `name`; together they may take `room` bytes."""
+    def make(self, function: str, name: str, room: int, within_s: float, *, fake: bool = False, **details: Any) -> Made:
+        """Let the task's own code make arrays, named after `name`; together they may take `room` bytes.
+
+        With `fake` it makes them without data: each array that is returned is one element seen everywhere.
+        """
         with contextlib.closing(Memory.holding([])) as nothing, contextlib.closing(Memory.empty(room)) as received:
             memory = [nothing, received]
-            answer = self._ask("make", within_s, memory, function=function, name=name, room=room, details=details)
+            told = {"function": function, "name": name, "room": room, "fake": fake, "details": details}
+            answer = self._ask("make", within_s, memory, **told)
             try:
-                arrays = {}
+                arrays: dict[str, Array] = {}
                 for entry in answer["made"]:
                     dtype, shape = dtype_of(str(entry["dtype"])), shape_of(entry["shape"])
+                    called = _text(entry["name"])[:200]
+                    if fake:
+                        arrays[called] = np.broadcast_to(np.zeros((), dtype), shape)
+                        continue
                     raw = received.read(int(entry["offset"]), math.prod(shape) * dtype.itemsize)
-                    arrays[_text(entry["name"])[:200]] = np.frombuffer(raw, dtype).reshape(shape)
+                    arrays[called] = np.frombuffer(raw, dtype).reshape(shape)
                 form = answer["form"]
             except (Broken, TypeError, ValueError, KeyError, OverflowError) as error:
                 raise Lost("form", f"what {function} made cannot be read: {error}", str(error), alive=True) from None

@@ -37,5 +37,5 @@ def gpu_for(target: str, gpus: Sequence[Gpu]) -> Gpu | None:
 
 def nodes(gpu: Gpu, devices: Path = Path("/dev")) -> list[Path]:
     """Return the device nodes that a process needs to use `gpu`."""
-    every = [devices / f"nvidia{gpu.index}", *(devices / name for name in NODES)]
+    every = [devices / f"nvidia{gpu.minor}", *(devices / name for name in NODES)]
     return [node for node in every if node.exists()]

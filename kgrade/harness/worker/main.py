@@ -129,8 +129,9 @@ class Worker:
         return caller.judge(request, self.functions[request.message["function"]])
 
     def do_make(self, request: Request) -> Dict[str, Any]:
-        """Let the task's own code make inputs."""
-        return self.caller.make(request, self.functions[request.message["function"]])
+        """Let the task's own code make inputs; those without data are only described."""
+        make = self.caller.make_without_data if request.message["fake"] else self.caller.make
+        return make(request, self.functions[request.message["function"]])
 
     def do_hold(self, request: Request) -> Dict[str, Any]:
         """Make as many fresh sets of inputs as the timed calls to come will use, and prepare each."""

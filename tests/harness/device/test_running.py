@@ -28,7 +28,7 @@ from kgrade.records import codec
 from kgrade.records.task import Task
 from tests.harness.device.conftest import Driver
 
-GPU = Gpu("GPU-1", "NVIDIA H200", (9, 0), "575.57.08", 1)
+GPU = Gpu("GPU-1", "NVIDIA H200", (9, 0), "575.57.08", 1, 1)
 TASK = """\
 schema: kgrade/task@1
 title: Row sums
