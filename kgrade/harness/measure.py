@@ -24,7 +24,7 @@ from kgrade.harness.numerics.formats import numpy_dtype
 from kgrade.harness.oracle import Expected, Oracle
 from kgrade.harness.progress import Watch
 from kgrade.harness.standby import Standby
-from kgrade.harness.timing.sides import CASE_BOX_S, LARGEST_BYTES, ON_DEVICE, ON_INTERPRETER, SAMPLE_US, Side
+from kgrade.harness.timing.sides import CASE_BOX_S, LARGEST_BYTES, ON_DEVICE, ON_INTERPRETER, Side
 from kgrade.harness.timing.statistics import judged, speedup, visible_difference
 from kgrade.harness.workers import REST_S, Lost
 from kgrade.records.evidence import Case, CaseTiming, Samples, Speedup, StageStatus, Timing
@@ -120,12 +120,14 @@ class Measuring:
         flops, moved = work(self.task, case)
         how = ON_DEVICE if self.indicative else ON_INTERPRETER
         told = self.launch(case) if self.launch is not None else None
+        first_s = self.task.limits.run_s if self.indicative else CASE_BOX_S
+        common: dict[str, Any] = {"how": how, "cache": self.cache, "first_s": first_s}
         sides = [
-            Side(CANDIDATE, self.candidates, how=how, cache=self.cache, launch=told),
-            Side(ITSELF, twin, CANDIDATE, how, self.cache, told),
+            Side(CANDIDATE, self.candidates, launch=told, **common),
+            Side(ITSELF, twin, CANDIDATE, launch=told, **common),
         ]
         for name in self._names:
-            sides.append(Side(name, self._baselines, how=how, cache=self.cache, missing=broken.get(name)))
+            sides.append(Side(name, self._baselines, missing=broken.get(name), **common))
         turn = Turn(case, CaseTiming(case=case, flops=flops, bytes=moved), sides)
         if not self.indicative and ((flops or 0) > LARGEST_FLOPS or (moved or 0) > LARGEST_BYTES):
             size = f"{flops or 0:.3g} operations on {moved or 0:.3g} bytes"
@@ -162,7 +164,7 @@ class Measuring:
             return
         for side in turn.sides:
             side.attempt(arguments, first=True)
-        round_s = sum(max(side.first_us or 0.0, SAMPLE_US) for side in turn.sides) / 1e6
+        round_s = sum(side.sample_us for side in turn.sides) / 1e6
         rounds = int(np.clip(CASE_BOX_S / PROCESSES / max(round_s, 1e-6), *SAMPLES))
         shuffle = secrets.SystemRandom().shuffle
         for _ in range(rounds):

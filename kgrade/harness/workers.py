@@ -29,7 +29,7 @@ from kgrade.harness.arguments import (
     unpacked,
 )
 from kgrade.harness.channel import Broken, Cancelled, Channel, Memory, TooLate
-from kgrade.harness.device.gpus import nodes
+from kgrade.harness.device.gpus import driver_folders, nodes
 from kgrade.harness.device.nvml import Gpu
 from kgrade.harness.endings import how_it_ended
 from kgrade.harness.sandbox import Bind, Ended, Interpreter, Shut, Wall, start
@@ -155,10 +155,14 @@ class Worker:
         binds += [Bind(PACKAGE, INSIDE / "worker"), Bind(self.folder, INSIDE / "queue")]
         if self.device is not None and CPU_LIST.exists():
             binds.append(Bind(CPU_LIST, CPU_LIST))  # libtpu counts the processors there, and aborts where it cannot
+        environment = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
+        environment["CUDA_VISIBLE_DEVICES"] = self.gpu.uuid if self.gpu else ""
         if self.gpu is not None:
             binds += [Bind(node, node, node=True) for node in nodes(self.gpu)]
-        threads = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
-        return binds, {**threads, "CUDA_VISIBLE_DEVICES": self.gpu.uuid if self.gpu else ""}
+            if folders := driver_folders():
+                binds += [Bind(folder, folder) for folder in folders if not folder.is_relative_to("/usr")]
+                environment["LD_LIBRARY_PATH"] = ":".join(str(folder) for folder in folders)
+        return binds, environment
 
     def place(self, file: str) -> str:
         """Return the path of `file`, relative to the worker's folder, as the worker sees it."""
@@ -347,13 +351,19 @@ class Worker:
             claimed = self._ask("hold", within_s, [memory], inputs=specs, sets=sets, **more).get("prepare_us")
         return float(claimed) if isinstance(claimed, float) and 0 <= claimed < math.inf else 0.0
 
-    def repeat(self, function: str, within_s: float, *, cache: str | None = None) -> list[float]:
-        """Call `function` on every set held; return the worker's own claim of microseconds per call.
+    def repeat(
+        self, function: str, within_s: float, *, cache: str | None = None, spin_us: float = 0.0
+    ) -> tuple[list[float], float]:
+        """Call `function` on every set held; return the worker's own claims, in microseconds.
 
-        On a GPU `cache` is `cold` or `warm`, and the function of no name does all but the call.
+        They are what each call took, and what the host took to launch the slowest. On a GPU `cache` is `cold` or
+        `warm`, `spin_us` is how long the device is kept busy before each call, and the function of no name does all but
+        the call.
         """
-        claimed = self._ask("repeat", within_s, function=function, cache=cache).get("claimed_us")
-        return [value for value in claimed if isinstance(value, float)] if isinstance(claimed, list) else []
+        answer = self._ask("repeat", within_s, function=function, cache=cache, spin_us=spin_us)
+        claimed, launch_us = answer.get("claimed_us"), answer.get("launch_us")
+        each = [value for value in claimed if isinstance(value, float)] if isinstance(claimed, list) else []
+        return each, launch_us if isinstance(launch_us, float) and 0 <= launch_us < math.inf else 0.0
 
     def nothing(self) -> None:
         """Go there and back."""

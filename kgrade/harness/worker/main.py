@@ -157,11 +157,13 @@ class Worker:
                 from .device_clock import DeviceClock
 
                 self.clock = DeviceClock(self.caller.arrays.torch)
-            claimed, last = self.clock.repeat(timed, self.held, cold=cache == "cold")
+            spin_us = request.message["spin_us"]
+            claimed, launch_us, last = self.clock.repeat(timed, self.held, cold=cache == "cold", spin_us=spin_us)
         else:
+            launch_us = 0.0
             claimed, last = repeat(timed or _nothing, self.held, self.caller.arrays.finish)
         self.last = last if name else self.last
-        return {"claimed_us": claimed}
+        return {"claimed_us": claimed, "launch_us": launch_us}
 
     def do_fetch(self, request: Request) -> Dict[str, Any]:
         """Hand over the outputs of the last timed call."""

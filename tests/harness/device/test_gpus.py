@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from kgrade.harness.device.gpus import find_gpus, gpu_for, nodes
+from kgrade.harness.device.gpus import driver_folders, find_gpus, gpu_for, nodes
 from kgrade.harness.device.nvml import Gpu, Nvml
 from kgrade.harness.device.observer import Observer
 from kgrade.harness.sandbox import Bind, find_wall, run
@@ -102,6 +102,15 @@ def test_a_board_keeps_the_number_of_its_node_where_others_are_hidden(driver: Dr
     (tmp_path / "nvidia5").touch()
     assert nodes(first, tmp_path) == [tmp_path / "nvidia5"]
     assert nodes(second, tmp_path) == []
+
+
+def test_the_drivers_library_is_found_where_the_person_leads_to_it(tmp_path: Path) -> None:
+    (tmp_path / "driver").mkdir()
+    (tmp_path / "driver" / "libcuda.so.1").touch()
+    (tmp_path / "other").mkdir()
+    led = {"LD_LIBRARY_PATH": f"{tmp_path}/other:{tmp_path}/driver::relative:{tmp_path}/driver:{tmp_path}/gone"}
+    assert driver_folders(led) == [tmp_path / "driver"]
+    assert driver_folders({}) == []
 
 
 def test_the_nodes_of_one_device_reach_behind_the_wall(tmp_path: Path) -> None:
