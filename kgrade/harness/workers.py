@@ -159,9 +159,9 @@ class Worker:
         environment["CUDA_VISIBLE_DEVICES"] = self.gpu.uuid if self.gpu else ""
         if self.gpu is not None:
             binds += [Bind(node, node, node=True) for node in nodes(self.gpu)]
-            if folders := driver_folders():
-                binds += [Bind(folder, folder) for folder in folders if not folder.is_relative_to("/usr")]
-                environment["LD_LIBRARY_PATH"] = ":".join(str(folder) for folder in folders)
+            if of_driver := driver_folders():
+                binds += [Bind(folder, folder) for folder in of_driver if not folder.is_relative_to("/usr")]
+                environment["LD_LIBRARY_PATH"] = ":".join(str(folder) for folder in of_driver)
         return binds, environment
 
     def place(self, file: str) -> str:

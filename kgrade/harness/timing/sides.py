@@ -27,6 +27,7 @@ CASE_BOX_S = 6.0  # what one call may take on an interpreter, and about what a c
 LARGEST_BYTES = 64e6
 SAMPLE_US = 5000.0  # a sample should last so long, for a round trip takes some 100 us and varies
 LARGEST_CALLS = 64
+ALIKE = (2 / 3, 3 / 2)
 SPIN_US = (20.0, 2000.0)
 SPIN_SHARE = 4.0  # of the time that the host takes to launch a call, so that the device never waits for it
 EMPTY_TRIPS = 15
@@ -60,8 +61,9 @@ ON_DEVICE = How(share=0.05, call_us=2.0, largest_bytes=2e9, slow_us=math.inf, te
 class Side:
     """`first_us` is the first call of the first process; `processes` counts the samples that each process gave.
 
-    A process's first call may take `first_s`. On a GPU `cache` says in which state a call meets its caches, and
-    `launch` what a native launcher is told.
+    A side whose calls take about as long as those of `like` puts as many into a sample, so that what a sample costs
+    beside its calls weighs the same on both. A process's first call may take `first_s`. On a GPU `cache` says in which
+    state a call meets its caches, and `launch` what a native launcher is told.
     """
 
     name: str
@@ -71,6 +73,7 @@ class Side:
     cache: str | None = None
     launch: Mapping[str, Any] | None = None
     first_s: float = CASE_BOX_S
+    like: Side | None = None
     samples_us: list[float] = field(default_factory=list)
     claimed_us: list[float] = field(default_factory=list)
     prepared_us: list[float] = field(default_factory=list)
@@ -100,12 +103,14 @@ class Side:
             self.first_us = first
             room = self.how.largest_bytes / max(1, sum(np.asarray(argument.value).nbytes for argument in arguments))
             calls = int(np.clip(SAMPLE_US / max(self.warm_us, 1.0), 1, min(LARGEST_CALLS, max(1.0, room))))
+            if self.like is not None and ALIKE[0] <= calls / self.like.calls <= ALIKE[1]:
+                calls = self.like.calls
         self.calls = calls
         self.claimed_us = self.claimed_us[: len(self.samples_us)]
         self.processes.append(0)
-        if self.cache is not None:  # all that is arranged around as many calls, but the calls
-            self.prepared_us.append(worker.hold(arguments, self.calls, CASE_BOX_S, self.launch))
-            self.empty_us = _trips(lambda: worker.repeat("", CASE_BOX_S, cache=self.cache, spin_us=self.spin_us))
+        # All that is arranged around as many calls, but the calls.
+        self.prepared_us.append(worker.hold(arguments, self.calls, CASE_BOX_S, self.launch))
+        self.empty_us = _trips(lambda: worker.repeat("", CASE_BOX_S, cache=self.cache, spin_us=self.spin_us))
 
     def _warm_up(self, arguments: Sequence[Argument], first_us: float) -> float:
         """Call until a call is no slower than the fastest so far, then a random number of times more.
