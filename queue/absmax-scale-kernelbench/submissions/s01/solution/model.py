@@ -9,10 +9,11 @@ CUDA = r"""
 #include <c10/cuda/CUDAGuard.h>
 
 constexpr int kThreads = 256;
+constexpr int kWarps = kThreads / 32;
 
 __global__ void absmax_scale_kernel(const float* __restrict__ x, const float* __restrict__ gain, float* __restrict__ y,
                                     int64_t width, float floor) {
-  __shared__ float largest[kThreads / 32];
+  __shared__ float largest[kWarps];
   const float* row = x + blockIdx.x * width;
   float own = floor;
   for (int64_t i = threadIdx.x; i < width; i += kThreads) {
@@ -26,7 +27,7 @@ __global__ void absmax_scale_kernel(const float* __restrict__ x, const float* __
   }
   __syncthreads();
   float most = floor;
-  for (int warp = 0; warp < kThreads / 32; ++warp) {
+  for (int warp = 0; warp < kWarps; ++warp) {
     most = fmaxf(most, largest[warp]);
   }
   for (int64_t i = threadIdx.x; i < width; i += kThreads) {
