@@ -6,6 +6,8 @@ those of the commit. What stands in them follows from the item's number alone, s
 
 from __future__ import annotations
 
+import functools
+import json
 import subprocess
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -34,13 +36,8 @@ verdict: revise
 total: {total}
 times: {{opened: 2026-11-03T09:30:00Z, saved: 2026-11-03T09:37:00Z}}
 """
-_EVIDENCE = """\
-{{"schema": "kgrade/evidence@1", "item": "{item}",
- "inputs": {{"task_tree": "{task_tree}", "solution_tree": "{solution_tree}"}},
- "tool": {{"version": "0.0.1"}},
- "environment": {{"target": "cpu", "hardware": "two cores"}},
- "stages": {{"integrity": {{"status": "ok", "seconds": 0.1}}}}}}
-"""
+_SAMPLE = Path(__file__).resolve().parents[1] / "queue" / "add-rmsnorm-flashinfer"
+"""The task of the sample queue whose evidence stands for all: 16 KB of one target and 1.5 KB of another."""
 
 
 def large_queue(
@@ -121,7 +118,21 @@ def _submission(
         grade = _GRADE.format(**facts, evaluator=evaluator, sheet="4f" * 32, score=score, total=25.0 * score)
         yield f"{folder}/grades/{evaluator}.yaml", grade
     if with_evidence:
-        yield f"{folder}/evidence/cpu.json", _EVIDENCE.format(**facts)
+        for target, text in _evidence().items():
+            yield f"{folder}/evidence/{target}.json", text % facts
+
+
+@functools.cache
+def _evidence() -> dict[str, str]:
+    """Evidence as it was collected for the sample, by target, with places for the item and what was examined."""
+    found = {}
+    for file in sorted((_SAMPLE / "submissions" / "s01" / "evidence").glob("*.json")):
+        text = file.read_text().replace("%", "%%")
+        inputs = json.loads(text)["inputs"]
+        for name, value in {**inputs, "item": json.loads(text)["item"]}.items():
+            text = text.replace(value, f"%({name})s")
+        found[file.stem] = text
+    return found
 
 
 def _tree(files: Mapping[str, str]) -> str:

@@ -56,6 +56,66 @@ def read(data: bytes, path: str) -> tuple[Any, Lines]:
         ) from None
 
 
+_SIMPLE_LINE = re.compile(r"([a-z_]+):(?: (?:(\|)|\[([A-Za-z0-9_.,/ -]*)\]|([A-Za-z0-9./][!-~]*(?: [!-~]+)*)))?")
+"""A key of small letters with nothing, a block of text, a list of words, or one plain scalar of ASCII after it."""
+
+_WORD = re.compile(r"[A-Za-z0-9_./][A-Za-z0-9_./-]*")
+_NOT_PLAIN = re.compile(r": | #|:$")
+
+
+def read_simple(data: bytes) -> dict[str, Any] | None:
+    """What `read` returns as the value of `data`, many times as fast, where that is written in a simple way.
+
+    None for everything that needs a closer look, sound or not: one mapping of names is understood, with plain
+    scalars, lists of words in brackets and blocks of text, two blanks deep.
+    """
+    try:
+        lines = data.decode("ascii").split("\n")
+    except UnicodeDecodeError:
+        return None
+    found: dict[str, Any] = {}
+    at, end = 0, len(lines) - 1
+    if lines[end]:  # no newline at the end: the last line of a block would have none either
+        return None
+    while at < end:
+        match = _SIMPLE_LINE.fullmatch(lines[at])
+        at += 1
+        if match is None or match[1] in found or match[1] in _WORDS:
+            return None
+        name, block, words, plain = match.groups()
+        if block:
+            text, at = _simple_block(lines, at, end)
+            if text is None:
+                return None
+            found[name] = text
+        elif words is not None:
+            parts = [part.strip(" ") for part in words.split(",")] if words.strip(" ") else []
+            if not all(_WORD.fullmatch(part) for part in parts):
+                return None
+            found[name] = [_plain(part) for part in parts]
+        elif plain is None:
+            found[name] = None
+        elif _NOT_PLAIN.search(plain):
+            return None
+        else:
+            found[name] = _plain(plain)
+        if at < end and lines[at][:1] == " ":  # it goes on
+            return None
+    return found or None
+
+
+def _simple_block(lines: list[str], at: int, end: int) -> tuple[str | None, int]:
+    """The text of the block that begins at line `at`, and where it ends; None where that is not simple."""
+    first = at
+    while at < end and lines[at].startswith("  "):
+        if not lines[at].isprintable() or not lines[at].strip(" ") or (at == first and lines[at][2] == " "):
+            return None, at
+        at += 1
+    if at == first or (at < end and not lines[at]):
+        return None, at
+    return "".join(f"{line[2:]}\n" for line in lines[first:at]), at
+
+
 def write(value: Any) -> bytes:
     """Return `value` as YAML that people like to read: keys in order, long text as blocks, no aliases."""
     text: str = yaml.dump(

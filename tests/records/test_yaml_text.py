@@ -100,3 +100,30 @@ def test_what_is_written_is_read_back(value):
 def test_any_bytes_are_read_or_refused(data):
     with contextlib.suppress(BadRecord):
         yaml_text.read(data, "a.yaml")
+
+
+_PIECES = st.sampled_from(
+    [
+        *": - | > # [ ] { } , ~ ' \" & * ! % @ ` .. ... ---".split(),
+        *"schema author a_b true null 12 1.5 0x1f .5 x yes 2026-10-05T09:12Z".split(),
+        *(" ", "  ", "\n", "\n  ", "\n    ", "\n ", ": ", " #", ": |\n  ", ": [", "]\n", "\t", "é", "\r"),
+        *("a: ", "b: ", "c: |\n"),
+    ]
+)
+
+
+@given(st.lists(_PIECES, max_size=24).map("".join))
+def test_what_is_read_the_quick_way_is_what_the_parser_reads(text):
+    simple = yaml_text.read_simple(text.encode())
+    assert simple is None or simple == read(text)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "schema: kgrade/submission@1\nauthor: kit\ncreated: 2026-10-05T09:12:44+00:00\n",
+        "author: kit\nnotes: |\n  Online: one # maximum.\n   more\ntags: [online, lane-wise]\nempty: []\nnone:\n",
+    ],
+)
+def test_what_people_write_is_read_the_quick_way(text):
+    assert yaml_text.read_simple(text.encode()) == read(text)
