@@ -230,6 +230,8 @@ class _Reader:
 
 
 def _plain(text: str) -> Any:
+    if len(text) > 5 and text[0].isalpha():  # longer than any word that is not text, and no number
+        return text
     word = text.lower() if text in (text.lower(), text.upper(), text.capitalize()) else text
     if word in _WORDS:
         return _WORDS[word]
