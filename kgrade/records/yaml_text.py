@@ -56,64 +56,86 @@ def read(data: bytes, path: str) -> tuple[Any, Lines]:
         ) from None
 
 
-_SIMPLE_LINE = re.compile(r"([a-z_]+):(?: (?:(\|)|\[([A-Za-z0-9_.,/ -]*)\]|([A-Za-z0-9./][!-~]*(?: [!-~]+)*)))?")
+_SIMPLE_LINE = re.compile(
+    r"( *)([a-z][a-z0-9_-]*):(?: (?:(\|)|\[([A-Za-z0-9_.,/ -]*)\]|([A-Za-z0-9./][!-~]*(?: [!-~]+)*)))?"
+)
 """A key of small letters with nothing, a block of text, a list of words, or one plain scalar of ASCII after it."""
 
 _WORD = re.compile(r"[A-Za-z0-9_./][A-Za-z0-9_./-]*")
 _NOT_PLAIN = re.compile(r": | #|:$")
 
 
+class _NotSimpleError(Exception):
+    """Text that needs a closer look."""
+
+
 def read_simple(data: bytes) -> dict[str, Any] | None:
     """What `read` returns as the value of `data`, many times as fast, where that is written in a simple way.
 
-    None for everything that needs a closer look, sound or not: one mapping of names is understood, with plain
-    scalars, lists of words in brackets and blocks of text, two blanks deep.
+    None for everything that needs a closer look, sound or not: mappings of names are understood, two blanks deep
+    each, with plain scalars, lists of words in brackets and blocks of text.
     """
     try:
         lines = data.decode("ascii").split("\n")
-    except UnicodeDecodeError:
+        if lines.pop():  # no newline at the end: the last line of a block would have none either
+            return None
+        found, at = _simple_mapping(lines, 0, 0)
+    except (UnicodeDecodeError, _NotSimpleError):
         return None
+    return found if at == len(lines) else None
+
+
+def _simple_mapping(lines: list[str], at: int, deep: int) -> tuple[dict[str, Any], int]:
+    """The mapping that stands from line `at` on, `deep` blanks deep, and the line after it."""
     found: dict[str, Any] = {}
-    at, end = 0, len(lines) - 1
-    if lines[end]:  # no newline at the end: the last line of a block would have none either
-        return None
+    end = len(lines)
     while at < end:
         match = _SIMPLE_LINE.fullmatch(lines[at])
+        if match is None:
+            raise _NotSimpleError
+        blanks, name, block, words, plain = match.groups()
+        if len(blanks) != deep:
+            if len(blanks) > deep or not found:
+                raise _NotSimpleError
+            break
+        if name in found or name in _WORDS or deep > 2 * DEEPEST - 4:
+            raise _NotSimpleError
         at += 1
-        if match is None or match[1] in found or match[1] in _WORDS:
-            return None
-        name, block, words, plain = match.groups()
-        if block:
-            text, at = _simple_block(lines, at, end)
-            if text is None:
-                return None
-            found[name] = text
-        elif words is not None:
-            parts = [part.strip(" ") for part in words.split(",")] if words.strip(" ") else []
-            if not all(_WORD.fullmatch(part) for part in parts):
-                return None
-            found[name] = [_plain(part) for part in parts]
-        elif plain is None:
-            found[name] = None
-        elif _NOT_PLAIN.search(plain):
-            return None
-        else:
+        if plain is not None:
+            if _NOT_PLAIN.search(plain):
+                raise _NotSimpleError
             found[name] = _plain(plain)
-        if at < end and lines[at][:1] == " ":  # it goes on
-            return None
-    return found or None
+        elif block:
+            found[name], at = _simple_block(lines, at, deep + 2)
+        elif words is not None:
+            found[name] = _simple_list(words)
+        elif at < end and lines[at].startswith(" " * (deep + 1)):
+            found[name], at = _simple_mapping(lines, at, deep + 2)
+        else:
+            found[name] = None
+    if not found:
+        raise _NotSimpleError
+    return found, at
 
 
-def _simple_block(lines: list[str], at: int, end: int) -> tuple[str | None, int]:
-    """The text of the block that begins at line `at`, and where it ends; None where that is not simple."""
-    first = at
-    while at < end and lines[at].startswith("  "):
-        if not lines[at].isprintable() or not lines[at].strip(" ") or (at == first and lines[at][2] == " "):
-            return None, at
+def _simple_list(words: str) -> list[Any]:
+    parts = [part.strip(" ") for part in words.split(",")] if words.strip(" ") else []
+    if not all(_WORD.fullmatch(part) for part in parts):
+        raise _NotSimpleError
+    return [_plain(part) for part in parts]
+
+
+def _simple_block(lines: list[str], at: int, deep: int) -> tuple[str, int]:
+    """The text of the block that stands from line `at` on, `deep` blanks deep, and the line after it."""
+    first, margin = at, " " * deep
+    while at < len(lines) and lines[at].startswith(margin):
+        line = lines[at]
+        if not line.isprintable() or not line.strip(" ") or (at == first and line[deep] == " "):
+            raise _NotSimpleError
         at += 1
-    if at == first or (at < end and not lines[at]):
-        return None, at
-    return "".join(f"{line[2:]}\n" for line in lines[first:at]), at
+    if at == first or (at < len(lines) and not lines[at].strip(" ")):
+        raise _NotSimpleError
+    return "".join(f"{line[deep:]}\n" for line in lines[first:at]), at
 
 
 def write(value: Any) -> bytes:

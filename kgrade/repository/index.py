@@ -35,8 +35,8 @@ WAIT_S = 5.0
 _FEW_EVIDENCE = 512
 """Files of evidence that a step reads at once; those of a longer one are read later, by `read_evidence`."""
 
-_FEW_TASKS = 16
-"""Tasks whose rows are made anew one by one; where more were touched, all rows are."""
+_FEW_ITEMS = 2048
+"""Items whose rows are made anew one by one; where more were touched, all rows are."""
 
 R = TypeVar("R", bound=Record)
 
@@ -168,22 +168,33 @@ class Index:
             groups.setdefault(key_of(row), []).append(make(row))
         return groups
 
-    def _make_again(self, tasks: Collection[str]) -> None:
-        """Make the rows of `tasks` anew; whether evidence is stale follows from the task as well as the submission."""
-        if len(tasks) > _FEW_TASKS:
+    def _make_again(self, touched: Collection[Key]) -> None:
+        """Make the rows of `touched` anew; with a task those of its submissions, whose evidence may be stale now."""
+        if len(touched) > _FEW_ITEMS:
             self._made_at = None
             return
+        tasks = {task for task, submission in touched if not submission}
         for task in tasks:
             fresh = self._rows_of("WHERE task = ?", (task,))
-            before = self._by_task.get(task, {})
-            if fresh.keys() != before.keys():
+            if fresh.keys() != self._by_task.get(task, {}).keys():
                 self._made_at = None
                 return
-            others = {key: row for key, row in fresh.items() if row != before[key]}
-            self._made.update(others)
-            before.update(others)
-            if self._changed is not None:
-                self._changed.update(others)
+            self._replace(fresh)
+        for task, submission in touched:
+            if task not in tasks:
+                fresh = self._rows_of("WHERE task = ? AND submission IN ('', ?)", (task, submission))
+                if (task, submission) not in fresh or not fresh.keys() <= self._made.keys():
+                    self._made_at = None
+                    return
+                self._replace(fresh)
+
+    def _replace(self, fresh: Mapping[Key, ItemRow]) -> None:
+        others = {key: row for key, row in fresh.items() if row != self._made[key]}
+        self._made.update(others)
+        for key, row in others.items():
+            self._by_task[key[0]][key] = row
+        if self._changed is not None:
+            self._changed.update(others)
 
     def _open(self) -> sqlite3.Connection:
         try:
@@ -210,7 +221,7 @@ class Index:
             self._made_at = None
         if known == dict(wanted):
             return False
-        touched: set[str] = set()
+        touched: set[Key] = set()
         with self._base, _no_collection():
             self._base.execute("BEGIN IMMEDIATE")
             for ref in known.keys() - wanted.keys():
@@ -228,8 +239,8 @@ class Index:
             self._base.execute(f"DELETE FROM {table} WHERE ref = ?", (ref,))
         self._made_at = None
 
-    def _step(self, ref: str, old: str | None, new: str, *, whole: bool) -> set[str]:
-        """Bring what `ref` holds from the commit `old` to `new`; return the tasks that this touched."""
+    def _step(self, ref: str, old: str | None, new: str, *, whole: bool) -> set[Key]:
+        """Bring what `ref` holds from the commit `old` to `new`; return the items that this touched."""
         if old is None and whole:
             return self._begin(ref, new)
         try:
@@ -245,10 +256,10 @@ class Index:
         if whole:
             self._others(new, items)
         self._base.execute("REPLACE INTO known VALUES (?, ?)", (ref, new))
-        return {item[0] for item in items} | {each.item[0] for each in found}
+        return items | {each.item for each in found}
 
-    def _begin(self, ref: str, new: str) -> set[str]:
-        """Take down all that the queue's commit `new` holds; return the tasks."""
+    def _begin(self, ref: str, new: str) -> set[Key]:
+        """Take down all that the queue's commit `new` holds; return the items."""
         held = whole_of(self._reader, new)
         self._base.executemany(_UNREAD_ROW, ((ref, *each) for each in held.evidence))
         self._written(ref, held.grades)
@@ -259,7 +270,7 @@ class Index:
             self._base.executemany(_PLAIN_ROW, [self._plain(each) for each in some])
         self._others(new, held.others)
         self._base.execute("REPLACE INTO known VALUES (?, ?)", (ref, new))
-        return {item[0] for item in held.others} | {each.item[0] for each in held.plain}
+        return held.others | {each.item for each in held.plain}
 
     def _written(self, ref: str, found: Sequence[Found]) -> None:
         """Take down grades and evidence; where that is much evidence, its names for now."""
@@ -271,7 +282,7 @@ class Index:
         for each in self._each_ahead(found):
             (self._grade if each.kind == "grades" else self._evidence)(ref, each)
 
-    def _read_unread(self, most: int) -> set[str]:
+    def _read_unread(self, most: int) -> set[Key]:
         query = "SELECT ref, task, submission, target, blob FROM evidence WHERE stages IS NULL LIMIT ?"
         rows = self._base.execute(query, (most,)).fetchall()
         found = [
@@ -280,7 +291,7 @@ class Index:
         ]
         for row, each in zip(rows, self._each_ahead(found), strict=True):
             self._evidence(row["ref"], each)
-        return {row["task"] for row in rows}
+        return {key_of(row) for row in rows}
 
     def _others(self, commit: str, items: Collection[Key]) -> None:
         snapshot = Snapshot(self._reader, commit)

@@ -49,8 +49,8 @@ def whole_of(reader: TreeReader, commit: str) -> Whole:
     evidence: list[tuple[str, str, str, str]] = []
     for last, kind, oid, task, submission, part, about, name, suffix in _TOLD.findall(listed):
         if task not in tasks:
-            plain = _text(task)
-            tasks[task] = plain, is_slug(plain)
+            shown = _text(task)
+            tasks[task] = shown, is_slug(shown)
         if not tasks[task][1]:
             continue
         key = task, submission
