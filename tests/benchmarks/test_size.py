@@ -30,7 +30,7 @@ from tests.large_queue import graded_further, large_queue
 pytestmark = pytest.mark.alone
 
 SMALL = 100
-SIZES = [1000, pytest.param(10_000, marks=pytest.mark.long), pytest.param(100_000, marks=pytest.mark.long)]
+SIZES = [pytest.param(size, marks=pytest.mark.long) for size in (1000, 10_000, 100_000)]
 MAIN = "refs/heads/main"
 NEW_GRADES = 100
 PER_TASK = 100
@@ -88,7 +88,7 @@ def test_a_cold_index(
         return indexed_from(folder, [tip], tmp_path / "index.sqlite")
 
     pairs = interleaved(ours, lambda: seconds_of(folder, "ls-tree", "-r", "HEAD"))
-    keep(compared(f"cold index over git ls-tree -r, {submissions:,} submissions", pairs, 3), COLD)
+    keep(compared("cold index over git ls-tree -r", pairs, 3, size=submissions), COLD)
 
 
 @pytest.mark.parametrize("submissions", SIZES)
@@ -122,13 +122,13 @@ def test_an_index_after_new_grades(
     )
 
 
-@pytest.mark.parametrize("submissions", SIZES)
+@pytest.mark.parametrize("submissions", [300, *SIZES])
 def test_save_and_next(sized: Callable[[int], Path], keep: Callable[..., None], submissions: int) -> None:
     large, small = Evaluator(_copy(sized(submissions))), Evaluator(_copy(sized(SMALL)))
     pairs = interleaved(large.save_and_next, small.save_and_next, pairs=2 * PAIRS)
     large.desk.close()
     small.desk.close()
-    keep(compared(f"save and next, {submissions:,} submissions over {SMALL}", pairs, 1.2))
+    keep(compared(f"save and next over that of {SMALL}", pairs, 1.2, size=submissions))
 
 
 @pytest.mark.parametrize("submissions", SIZES)
@@ -139,7 +139,7 @@ def test_first_paint(sized: Callable[[int], Path], keep: Callable[..., None], su
     pairs = interleaved(
         lambda: until_shown(argv_of(large), b"verdict: "), lambda: until_shown(argv_of(small), b"verdict: ")
     )
-    keep(compared(f"first paint, {submissions:,} submissions over {SMALL}", pairs, 1.2))
+    keep(compared(f"first paint over that of {SMALL}", pairs, 1.2, size=submissions))
 
 
 @pytest.mark.parametrize("submissions", SIZES)
@@ -151,13 +151,14 @@ def test_the_queue_screen(sized: Callable[[int], Path], keep: Callable[..., None
     more = [(mine - other) / frame for mine, other in zip(large["letter"], small["letter"], strict=True)]
     for measured in (
         judged(
-            f"letter of the filter, {submissions:,} submissions less {SMALL}",
+            f"letter of the filter less that of {SMALL}",
             more,
             1,
             unit="frames",
+            size=submissions,
             beside=f"{median(large['letter']):.4g} s and {median(small['letter']):.4g} s, a frame is {frame:.4g} s",
         ),
-        compared(f"queue screen opened, {submissions:,} submissions over {SMALL}", opening, 1.2),
+        compared(f"queue screen opened over that of {SMALL}", opening, 1.2, size=submissions),
     ):
         try:
             keep(measured)
