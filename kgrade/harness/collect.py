@@ -98,7 +98,7 @@ def _submission(run: Run, wanted: Collection[str]) -> Stages:
         if candidate.workers is not None:
             ending.callback(run.close, "kernel", candidate.workers)
         if "build" in wanted:
-            found["build"] = candidate.build()
+            found["build"] = candidate.build(oracle)
         if "check" in wanted:
             found["check"] = candidate.check(oracle)
         if "time" in wanted:
