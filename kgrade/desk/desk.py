@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import threading
 from collections import Counter
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
@@ -32,7 +31,7 @@ from kgrade.repository.drafts import DraftError, Drafts, state_folder
 from kgrade.repository.history import newest_first, touched_last, touches
 from kgrade.repository.index_rows import GradeRow, ItemRow
 from kgrade.repository.opening import git_identity, open_queue, signature
-from kgrade.repository.order import EmptyQueue, Place
+from kgrade.repository.order import EmptyQueue, Place, Places
 from kgrade.repository.remote_claims import claim_refs
 from kgrade.repository.runner import Git, GitError
 from kgrade.repository.sync import EVIDENCE, Standing
@@ -107,7 +106,7 @@ class Desk:
         """The queue as it stands: the branch, and what waits in its outbox."""
         return self._sources.snapshot()
 
-    def rows(self) -> list[Place]:
+    def rows(self) -> Places:
         """Every item in this evaluator's order, with its state; what others hold says by whom and until when."""
         return self._places({})
 
@@ -122,7 +121,7 @@ class Desk:
             while True:
                 skip = order.spread(self.evaluator, self._losses)
                 first = self._first(lost, skip) if after is None else None
-                places = [] if first else self._places(lost)
+                places = Places.of([]) if first else self._places(lost)
                 found = first or order.next_item(places, self._drafts.keys(), after, skip=skip)
                 if skip and isinstance(found, ItemId):
                     found = self._offered(found, lost)
@@ -165,9 +164,15 @@ class Desk:
 
     def neighbour(self, item: ItemId, step: int) -> ItemId | None:
         """The item `step` places away in order, whatever its state but faulty; None past the ends."""
-        ids = [place.row.id for place in self.rows() if place.state != "faulty" or place.row.id == item]
-        at = ids.index(item) + step if item in ids else 0
-        return ids[at] if 0 <= at < len(ids) else None
+        places = self.rows()
+        at = places.where(item)
+        while at is not None:
+            at += step
+            if not 0 <= at < len(places):
+                return None
+            if places[at].state != "faulty":
+                return places[at].row.id
+        return None
 
     def refresh(self) -> bool:
         """Read the queue again if it moved; whether it did."""
@@ -318,6 +323,10 @@ class Desk:
             self._sources.grades.get_ready()
         return standing
 
+    def catch_up(self, cancel: threading.Event | None = None) -> None:
+        """Read what a very large queue left for later; for a background thread, or for who needs all of it."""
+        self._listing.catch_up(cancel or threading.Event())
+
     def bundle(self, file: Path) -> int:
         """Write what waits for the remote to `file`, for someone who may push; how many commits that are."""
         try:
@@ -361,14 +370,13 @@ class Desk:
     def _slots(self, item: ItemId) -> int:
         return self._listing.plan().graders(item)
 
-    def _places(self, lost: dict[ItemId, str]) -> list[Place]:
+    def _places(self, lost: dict[ItemId, str]) -> Places:
         """The rows with their states; `lost` are items whose claims others turned out to have."""
         with self._turn:
             return self._at_this_moment(self._listing.standing(), lost)
 
-    def _at_this_moment(self, standing: Sequence[Place], lost: dict[ItemId, str]) -> list[Place]:
-        rows = (place.row for place in standing)
-        held = without_a_slot(rows, self._claiming.others(), self._listing.plan(), self.evaluator)
+    def _at_this_moment(self, standing: Places, lost: dict[ItemId, str]) -> Places:
+        held = without_a_slot(standing, self._claiming.others(), self._listing.plan(), self.evaluator)
         return order.overlaid(
             standing, drafts=self._drafts.keys(), holders={**held, **lost}, skipped=self._skips.left()
         )
@@ -378,7 +386,7 @@ class Desk:
         outlook = None if self._drafts.keys() else self._listing.outlook()
         if outlook is None:
             return None
-        standing = [Place(row=row, state="open") for row in outlook.first]
+        standing = Places.of([Place(row=row, state="open") for row in outlook.first])
         found = order.next_item(self._at_this_moment(standing, lost), (), skip=skip)
         return found if isinstance(found, ItemId) else None
 
@@ -387,7 +395,8 @@ class Desk:
         mine = self._claiming.offered
         if mine is None or mine == found or self._drafts.holds(str(found)):
             return found
-        return mine if any(place.row.id == mine and place.state == "open" for place in self._places(lost)) else found
+        place = self._places(lost).place(mine)
+        return mine if place is not None and place.state == "open" else found
 
     def _graded(self) -> list[ItemId]:
         rows = self._listing.rows()
@@ -400,7 +409,9 @@ class Desk:
         """
         with self._turn:
             drafts = self._drafts.keys()
-            others = [place for place in self._places({}) if place.row.id != saved]
+            places = self._places({})
+            before = places.place(saved)
+            others = places.with_these({saved: Place(row=before.row, state="graded")}) if before else places
             skip = order.spread(self.evaluator, self._losses)
             found = order.next_item(others, [key for key in drafts if key != str(saved)], skip=skip)
             if isinstance(found, ItemId) and not self._drafts.holds(str(found)):

@@ -180,6 +180,9 @@ class PaperDesk:
     def sync(self, cancel: threading.Event | None = None) -> None:
         self.synced += 1
 
+    def catch_up(self, cancel: threading.Event | None = None) -> None:
+        """Nothing was left for later."""
+
     def versions(self, item: ItemId) -> Versions | None:
         return None
 

@@ -438,6 +438,7 @@ class GradingPage:
             if self._desk.notes:
                 application.call_from_thread(self._stage.mention, "; ".join(self._desk.notes), "warn")
         application.call_from_thread(self._synced)
+        self._desk.catch_up(self._leaving)
 
     def _synced(self) -> None:
         self._sends = False
