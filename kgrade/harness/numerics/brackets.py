@@ -30,7 +30,7 @@ class Held(NamedTuple):
 class Seen(NamedTuple):
     """What one block says: its size, its maximum, and each bracket."""
 
-    count: int
+    size: int
     largest: float
     brackets: list[Held]
 
@@ -63,7 +63,7 @@ class Bracketed:
 
     def add(self, found: Seen) -> None:
         """Add what a block gave."""
-        self._count += found.count
+        self._count += found.size
         self._largest = max(self._largest, found.largest) if found.largest == found.largest else math.nan
         for index, held in enumerate(found.brackets):
             before = self._seen[index]
