@@ -14,7 +14,7 @@ import msgspec
 from kgrade.desk.claiming import Claiming
 from kgrade.desk.item import HistoryEntry, Item, load_item
 from kgrade.desk.listing import Listing, Progress, without_a_slot
-from kgrade.desk.people import DeskError, Moved, evaluator_of, read_config
+from kgrade.desk.people import DeskError, Moved, Slow, evaluator_of, read_config
 from kgrade.desk.saving import Saved, Saving, grade_in
 from kgrade.desk.seats import Seats, read_only
 from kgrade.desk.sending import Keep, Sending
@@ -33,6 +33,7 @@ from kgrade.repository.history import newest_first, touched_last, touches
 from kgrade.repository.index_rows import GradeRow, ItemRow
 from kgrade.repository.opening import git_identity, open_queue, signature
 from kgrade.repository.order import EmptyQueue, Place
+from kgrade.repository.remote import SlowError
 from kgrade.repository.remote_claims import claim_refs
 from kgrade.repository.runner import Git, GitError
 from kgrade.repository.sync import EVIDENCE, Standing
@@ -116,7 +117,10 @@ class Desk:
         return self._listing.progress()
 
     def next(self, after: ItemId | None = None) -> ItemId | EmptyQueue:
-        """The item to grade now, claimed for me where others could have it too, or why there is none."""
+        """The item to grade now, claimed for me where others could have it too, or why there is none.
+
+        Raises Slow where the remote is there but has not yet said whose an item is: none is given out on a guess.
+        """
         with self._turn:
             lost: dict[ItemId, str] = {}
             while True:
@@ -139,9 +143,15 @@ class Desk:
                 except TakenError as taken:  # someone was faster between the look and the claim
                     lost[found] = ", ".join(map(self._claiming.told, taken.holders)) or str(taken)
                     self._losses += 1
+                except SlowError as why:
+                    raise Slow(str(why)) from None
                 else:
                     self._losses -= not lost and self._losses > 0
                     return found
+
+    def waits(self) -> bool:
+        """Whether a slow remote still owes an answer about claims; known at once, whatever else goes on."""
+        return self._claiming.waits()
 
     def my_grades(self) -> list[tuple[ItemRow, GradeRow]]:
         """My grades that can be read, the one saved last first; times are whole seconds, so history parts equals."""
@@ -404,7 +414,7 @@ class Desk:
             skip = order.spread(self.evaluator, self._losses)
             found = order.next_item(others, [key for key in drafts if key != str(saved)], skip=skip)
             if isinstance(found, ItemId) and not self._drafts.holds(str(found)):
-                with contextlib.suppress(TakenError):
+                with contextlib.suppress(TakenError, SlowError):
                     self._claiming.offer(found)
 
     def _writable(self) -> None:

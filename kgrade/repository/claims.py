@@ -94,6 +94,9 @@ class RefMover(Protocol):
     def drop(self, refs: Mapping[str, str]) -> int:
         """Remove those refs that still stand at the given ids; how many are gone."""
 
+    def waits(self) -> bool:
+        """Whether something asked before is still without an answer; known at once."""
+
 
 class LocalRefs:
     """Claim refs of this repository, for queues without a remote."""
@@ -110,6 +113,10 @@ class LocalRefs:
 
     def refresh(self) -> None:
         """Nothing to do here either."""
+
+    def waits(self) -> bool:
+        """Never: nobody else is asked."""
+        return False
 
     def drop(self, refs: Mapping[str, str]) -> int:
         """Remove those refs that still stand at the given ids; how many are gone."""
@@ -163,6 +170,8 @@ class Claims:
         self._first_seen: dict[str, tuple[str, float]] = {}
         self._decoded: dict[str, tuple[str, Claim | None]] = {}
         """By ref, the id that it had and the claim in it: of thousands of claims, few move between two looks."""
+        self._made: set[str] = set()
+        """What was asked of the refs from here: a slow remote may have done it after the answer was given up."""
 
     def holders(self, item: ItemId | None = None) -> tuple[Claim, ...]:
         """Every claim of `item`, or of the queue, in whatever state, by ref; damaged ones are left out."""
@@ -182,6 +191,10 @@ class Claims:
     def refresh(self) -> None:
         """See every claim as it stands now; GitError where that cannot be asked."""
         self._refs.refresh()
+
+    def waits(self) -> bool:
+        """Whether a slow remote still owes an answer; known at once."""
+        return self._refs.waits()
 
     def expiry(self, claim: Claim) -> Expiry:
         """Whether a holding claim may be taken over: not yet, freely, or once the person confirms.
@@ -286,6 +299,10 @@ class Claims:
     def _held(self, claim: Claim, state: State) -> Claim:
         moved = self._move(claim, state)
         if moved is None:
+            now = next((each for each in self.holders(claim.item) if each.ref == claim.ref), None)
+            if now is not None and now.oid in self._made:
+                moved = now if now.state == state else self._move(now, state) if now.holds else None
+        if moved is None:
             raise LostError(f"the claim on {claim.item} was moved by someone else")
         return moved
 
@@ -308,6 +325,7 @@ class Claims:
         text = f"claim: {item} {state} ({self._evaluator})\n\n" + "".join(f"{k}: {v}\n" for k, v in trailers.items())
         at = int(self._wall())
         oid = self._commit(text, old, at)
+        self._made.add(oid)
         if not self._refs.move(ref, oid, old):
             return None
         return Claim(item, slot, self._evaluator, nonce, self._lease_s, state, host, at, ref, oid)

@@ -24,7 +24,7 @@ from kgrade.repository.refs import (
     read_refs,
     straight,
 )
-from kgrade.repository.remote import Answer, Remote, UnreachableError
+from kgrade.repository.remote import Answer, Remote, SlowError, UnreachableError
 from kgrade.repository.runner import GitError, printable
 from kgrade.repository.tree import Snapshot
 
@@ -36,7 +36,7 @@ FIRST_RETRY_S = 2.0
 LAST_RETRY_S = 300.0
 FRESH_S = 30.0  # for which other branches are not asked for while there is something to push
 
-Trouble = Literal["", "offline", "refused", "collision", "rewritten", "locked", "busy"]
+Trouble = Literal["", "offline", "slow", "refused", "collision", "rewritten", "locked", "busy"]
 
 
 class Standing(msgspec.Struct, frozen=True):
@@ -113,6 +113,8 @@ class Sync:
             standing = self._step(cancel or threading.Event())
         except UnreachableError as error:
             standing = self._committed("offline", str(error), again=True)
+        except SlowError as error:
+            standing = self._committed("slow", str(error), again=True)
         except RewrittenError as error:
             standing = self._committed("rewritten", str(error), again=False)
         except CollisionError as error:
@@ -173,8 +175,9 @@ class Sync:
                 return Standing("pushed", alarms=tuple(self._alarms.values()))
             locked += answer.outcome == "locked"
             same = tip == tried  # on another tip it may turn out that the remote holds everything
-            if answer.outcome == "unreachable" and same:
-                return self._committed("offline", answer.words, again=True)
+            if answer.outcome in ("slow", "unreachable") and same:
+                trouble: Trouble = "slow" if answer.outcome == "slow" else "offline"
+                return self._committed(trouble, answer.words, again=True)
             if answer.outcome == "refused" and same:
                 return self._committed("refused", f"{self.remote.name} refused the push: {answer.words}", again=False)
             if locked == LOCKED_TRIES:
@@ -204,7 +207,7 @@ class Sync:
         branch = self.branch
         seen = branch.remote_tip()
         if moved and read_ref(self._git, branch.seen_ref) is not None:
-            with contextlib.suppress(UnreachableError):  # which is also what a branch that is gone looks like
+            with contextlib.suppress(UnreachableError, SlowError):  # which a branch that is gone looks like too
                 if not self.remote.fetch([f"{branch.ref}:{branch.seen_ref}"], cancel):
                     return read_ref(self._git, branch.seen_ref)
         if seen is not None and read_ref(self._git, branch.seen_ref) is None:

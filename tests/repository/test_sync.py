@@ -150,10 +150,40 @@ def test_a_hanging_push_is_killed_and_made_again(hub: Repo, ada: Repo) -> None:
     sync = syncer(ada, push_timeout=1)
     save(sync)
     standing = sync.step()
-    assert (standing.state, standing.trouble, standing.waiting) == ("committed", "offline", 1)
+    assert (standing.state, standing.trouble, standing.waiting) == ("committed", "slow", 1)
+    assert "origin is slow: git push gave no answer for 1 s and was stopped" in standing.reason
+    assert "waited for 2 s" in standing.reason
     assert standing.retry_in is not None
     slow.unlink()
     assert sync.step().state == "pushed"
+
+
+@pytest.mark.parametrize(
+    ("words", "trouble"),
+    [
+        ("fatal: the remote end hung up unexpectedly", "slow"),
+        ("kex_exchange_identification: Connection closed by remote host", "slow"),
+        ("error: RPC failed; HTTP 503 curl 22 The requested URL returned error: 503", "slow"),
+        ("ssh: Could not resolve hostname hub: Name or service not known", "offline"),
+        ("ssh: connect to host hub port 22: Connection refused", "offline"),
+        ("ssh: connect to host hub port 22: No route to host", "offline"),
+        ("ssh: connect to host hub port 22: Connection timed out", "offline"),
+    ],
+)
+def test_a_server_that_lets_go_is_busy_and_only_one_that_is_not_there_is_out_of_reach(
+    hub: Repo, ada: Repo, words: str, trouble: str
+) -> None:
+    server = hub.path / "server"
+    server.write_text(f"#!/bin/sh\necho '{words}' >&2\nexit 255\n")
+    server.chmod(0o755)
+    ada.git("config", "remote.origin.uploadpack", str(server))
+    ada.git("config", "remote.origin.receivepack", str(server))
+    sync = syncer(ada)
+    save(sync)
+    standing = sync.step()
+    assert (standing.state, standing.trouble, standing.waiting) == ("committed", trouble, 1)
+    assert words.partition(": ")[2] in standing.reason
+    assert standing.retry_in is not None
 
 
 def test_a_push_killed_after_it_landed_counts_as_pushed(hub: Repo, ada: Repo) -> None:
