@@ -15,6 +15,7 @@ from datetime import datetime
 
 from kgrade.records.slugs import ItemId
 from kgrade.repository.claims import Claim, Claims, TakenError
+from kgrade.repository.refs import RefMove
 from kgrade.repository.remote import SlowError
 from kgrade.repository.runner import GitError
 
@@ -58,6 +59,8 @@ class Claiming:
         self._offered: Hold | None = None
         self._graded: dict[ItemId, Claim] = {}
         """Claims on what is graded and in a commit, not yet marked as done."""
+        self._marks: dict[ItemId, Claim] = {}
+        """For some of those the mark, made to go along with the push of the grade."""
         self._unanswered: set[ItemId] = set()
         """Items that a slow remote was asked for and has not been heard to give."""
         self.note = ""
@@ -164,10 +167,23 @@ class Claiming:
             if hold is not None and hold.claim is not None:
                 self._graded[item] = hold.claim
 
-    def settle(self) -> list[str]:
-        """Mark the slots of what was graded. Answers a sentence for each that could not be."""
+    def marks(self) -> list[RefMove]:
+        """The moves that mark the slots of what was graded, for the push that brings the grades."""
+        with self._turn:
+            self._marks = {item: self._claims.marked_done(claim) for item, claim in self._graded.items()}
+            return [RefMove(mark.ref, mark.oid, self._graded[item].oid) for item, mark in self._marks.items()]
+
+    def settle(self, carried: Collection[str] = ()) -> list[str]:
+        """Mark the slots of what was graded, but for the refs that went along with a push.
+
+        Answers a sentence for each that could not be.
+        """
         failed: list[str] = []
         with self._turn:
+            for item, mark in self._marks.items():
+                if mark.ref in carried and self._graded.pop(item, None) is not None:
+                    self._claims.went_along(mark)
+            self._marks.clear()
             while self._graded:
                 item, claim = self._graded.popitem()
                 try:

@@ -42,6 +42,9 @@ from kgrade.repository.tree import Snapshot, TreeReader
 _MOST_SOUGHT: Final = 1000
 """Grades whose order is sought in history: more would not fit one command."""
 
+_WINS_PER_LOSS: Final = 8
+"""Claims to be won in a row before one that was lost is forgotten: with many at work, losing costs more than order."""
+
 
 class Desk:
     """The work of one evaluator. Made by `Desk.open`; methods raise DeskError, BadRecord or DraftError.
@@ -71,6 +74,8 @@ class Desk:
         self._turn = threading.RLock()
         self._losses = 0
         """Claims lost to others lately, by which candidates are spread."""
+        self._wins = 0
+        """Claims won in a row."""
         self.notes: list[str] = []
         """Sentences for the person about the last `sync`."""
 
@@ -143,10 +148,13 @@ class Desk:
                 except TakenError as taken:  # someone was faster between the look and the claim
                     lost[found] = ", ".join(map(self._claiming.told, taken.holders)) or str(taken)
                     self._losses += 1
+                    self._wins = 0
                 except SlowError as why:
                     raise Slow(str(why)) from None
                 else:
-                    self._losses -= not lost and self._losses > 0
+                    self._wins += 1
+                    if self._losses and self._wins % _WINS_PER_LOSS == 0:
+                        self._losses -= 1
                     return found
 
     def waits(self) -> bool:
@@ -319,8 +327,9 @@ class Desk:
 
         It also does what saves left for later; `notes` are what that has to say.
         """
-        left = self._claiming.settle()
-        standing = self._sending.step(cancel)
+        marks = self._claiming.marks() if self._sources.queue.remote is not None else []
+        standing = self._sending.step(cancel, marks)
+        left = self._claiming.settle(standing.carried if standing else ())
         self.notes = [*left, *self._sending.notes]
         self._listing.refresh()
         self._listing.note_outlook()

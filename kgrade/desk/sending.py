@@ -12,7 +12,7 @@ from kgrade.desk.sitting import Status
 from kgrade.repository.branches import Branch
 from kgrade.repository.commits import CollisionError
 from kgrade.repository.opening import Signature
-from kgrade.repository.refs import read_ref
+from kgrade.repository.refs import RefMove, read_ref
 from kgrade.repository.remote import Remote
 from kgrade.repository.runner import GitError
 from kgrade.repository.sync import EVIDENCE, Standing, Sync
@@ -50,15 +50,18 @@ class Sending:
             return []
         return [*self.last.alarms, *([self.last.reason] if self.last.trouble == "rewritten" else [])]
 
-    def step(self, cancel: threading.Event | None = None) -> Standing | None:
-        """One step towards the remote; None without one. DeskError when git itself fails, or `cancel` is set."""
+    def step(self, cancel: threading.Event | None = None, along: Sequence[RefMove] = ()) -> Standing | None:
+        """One step towards the remote; None without one. DeskError when git itself fails, or `cancel` is set.
+
+        `along` are moves of other refs of the remote, which go with the first push.
+        """
         with self._turn:
             try:
                 if self._sync is None:
                     settled = self._branch.settle(self._by.identity, sign=self._by.sign)
                     self.notes = [*settled.notes, *([settled.pending] if settled.pending else [])]
                 else:
-                    self.last = self._sync.step(cancel)
+                    self.last = self._sync.step(cancel, along)
                     self.notes = self._refusal(self._sync, cancel)
             except GitError as why:
                 raise DeskError(str(why)) from None

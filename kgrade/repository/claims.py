@@ -94,6 +94,9 @@ class RefMover(Protocol):
     def drop(self, refs: Mapping[str, str]) -> int:
         """Remove those refs that still stand at the given ids; how many are gone."""
 
+    def note(self, ref: str, oid: str) -> None:
+        """A ref was moved to `oid` by a push of other things."""
+
     def waits(self) -> bool:
         """Whether something asked before is still without an answer; known at once."""
 
@@ -113,6 +116,9 @@ class LocalRefs:
 
     def refresh(self) -> None:
         """Nothing to do here either."""
+
+    def note(self, ref: str, oid: str) -> None:
+        """Nothing to do: this repository's refs are read as they stand."""
 
     def waits(self) -> bool:
         """Never: nobody else is asked."""
@@ -253,6 +259,14 @@ class Claims:
         """Mark the slot as graded; LostError when it was taken over (the grade stands all the same)."""
         return self._held(claim, "done")
 
+    def marked_done(self, claim: Claim) -> Claim:
+        """What `done` would make of `claim`, stored but moved nowhere: for a push that goes to the remote anyway."""
+        return self._make(claim.item, claim.slot, "done", claim.ref, claim.oid)
+
+    def went_along(self, marked: Claim) -> None:
+        """The remote took `marked` with a push of other things."""
+        self._refs.note(marked.ref, marked.oid)
+
     def reopen(self, claim: Claim) -> Claim:
         """Hold a slot again that this evaluator had marked as graded; LostError when it is not theirs any more."""
         if claim.state != "done" or claim.evaluator != self._evaluator:
@@ -310,6 +324,10 @@ class Claims:
         return self._write(claim.item, claim.slot, state, claim.ref, claim.oid)
 
     def _write(self, item: ItemId, slot: int, state: State, ref: str, old: str | None) -> Claim | None:
+        made = self._make(item, slot, state, ref, old)
+        return made if self._refs.move(ref, made.oid, old) else None
+
+    def _make(self, item: ItemId, slot: int, state: State, ref: str, old: str | None) -> Claim:
         # The nonce: two clients that moved a ref to the very same object would both believe that they won.
         nonce = str(uuid.uuid4())
         host = neutral(socket.gethostname())
@@ -326,8 +344,6 @@ class Claims:
         at = int(self._wall())
         oid = self._commit(text, old, at)
         self._made.add(oid)
-        if not self._refs.move(ref, oid, old):
-            return None
         return Claim(item, slot, self._evaluator, nonce, self._lease_s, state, host, at, ref, oid)
 
     def _commit(self, message: str, parent: str | None, at: int) -> str:

@@ -9,6 +9,7 @@ from typing import Literal
 
 import msgspec
 
+from kgrade.repository.refs import RefMove
 from kgrade.repository.runner import Git, GitError, GitTimeoutError, Result
 
 ASK_TIMEOUT_S = 30.0
@@ -47,11 +48,13 @@ class SlowError(GitError):
 class Answer(msgspec.Struct, frozen=True):
     """What a push claimed to have done; only asking the remote shows what it did.
 
-    `words` are the server's or the hook's own, safe to print, for everything but `taken`.
+    `words` are the server's or the hook's own, safe to print, for everything but `taken`. `along`: the refs of those
+    that went along which were taken.
     """
 
     outcome: Outcome
     words: str = ""
+    along: frozenset[str] = frozenset()
 
 
 class Remote:
@@ -111,32 +114,43 @@ class Remote:
         """Push one ref if it still stands at `old` (None: it must not exist). No hook of the person's runs."""
         lease = f"--force-with-lease={ref}:{old or ''}"
         result = self._ask(["push", "--porcelain", "--no-verify", lease, self.name, f"{oid}:{ref}"], limit, None)
-        return _given(_answer(self.name, result))
+        return _given(_answer(self.name, ref, result))
 
     def delete_leased(self, refs: Mapping[str, str], *, limit: float = PUSH_TIMEOUT_S) -> None:
         """Delete those of `refs` that still stand at the given ids, each by itself; ask for `tips` to see which."""
         leases = [f"--force-with-lease={ref}:{oid}" for ref, oid in refs.items()]
         command = ["push", "--porcelain", "--no-verify", *leases, self.name, *(f":{ref}" for ref in refs)]
-        _given(_answer(self.name, self._ask(command, limit, None)))
+        _given(_answer(self.name, next(iter(refs)), self._ask(command, limit, None)))
 
-    def push(self, oid: str, ref: str, cancel: threading.Event | None = None, *, onto: str | None = None) -> Answer:
+    def push(
+        self,
+        oid: str,
+        ref: str,
+        cancel: threading.Event | None = None,
+        *,
+        onto: str | None = None,
+        along: Sequence[RefMove] = (),
+    ) -> Answer:
         """Push one commit to one branch, never by force. The person's own pre-push hook runs.
 
-        `onto`, an ancestor of the commit: only if the branch still stands there.
+        `onto`, an ancestor of the commit: only if the branch still stands there. `along` are moves of other refs, each
+        of which the remote takes or not by itself.
         """
-        lease = [f"--force-with-lease={ref}:{onto}"] if onto else []
-        command = ["push", "--porcelain", *lease, self.name, f"{oid}:{ref}"]
+        leases = [f"--force-with-lease={ref}:{onto}"] if onto else []
+        leases += [f"--force-with-lease={move.ref}:{move.old or ''}" for move in along]
+        more = [f"{move.new}:{move.ref}" for move in along]
+        command = ["push", "--porcelain", *leases, self.name, f"{oid}:{ref}", *more]
         try:
             result = self._ask(command, self._push_timeout, cancel, own_hooks=True)
         except SlowError as error:
             return Answer("slow", str(error))
-        return _answer(self.name, result)
+        return _answer(self.name, ref, result)
 
     def refusal(self, oid: str, ref: str, cancel: threading.Event | None = None) -> str:
         """Why this person may not push here, found out by a push that changes nothing; empty when they may."""
         command = ["push", "--porcelain", "--dry-run", "--no-verify", self.name, f"{oid}:{ref}"]
         result = self._ask(command, ASK_TIMEOUT_S, cancel)
-        answer = _answer(self.name, result)
+        answer = _answer(self.name, ref, result)
         return answer.words if answer.outcome in ("refused", "unreachable") else ""
 
     def _ask(
@@ -168,22 +182,28 @@ def _no_answer(what: str, result: Result) -> GitError:
     return kind(f"{what}: {_first_words(result)}")
 
 
-def _answer(remote: str, result: Result) -> Answer:
-    if not result.code:
-        return Answer("taken")
-    status = [line for line in result.text.splitlines() if line.startswith("!\t")]
-    if not status:
+def _answer(remote: str, ref: str, result: Result) -> Answer:
+    """What a push says of `ref`, and which others it says were taken."""
+    status = {}
+    for line in result.text.splitlines():
+        flag, tab, rest = line.partition("\t")
+        if tab and len(flag) == 1:
+            status[rest.partition("\t")[0].rpartition(":")[2]] = line
+    taken = frozenset(other for other, line in status.items() if other != ref and not line.startswith("!"))
+    said = status.get(ref, "")
+    if not result.code or (said and not said.startswith("!")):
+        return Answer("taken", along=taken)
+    if not said:
         if "error: failed to push some refs" in result.words and "fatal:" not in result.words:
             return Answer("refused", f"your own pre-push hook stopped the push: {_first_words(result)}")
         why = _no_answer(f"{remote} cannot be reached", result)
         return Answer("slow" if isinstance(why, SlowError) else "unreachable", str(why))
-    said = status[0]
     if any(sign in said for sign in _BEHIND):
-        return Answer("behind", said.rpartition("\t")[2])
+        return Answer("behind", said.rpartition("\t")[2], taken)
     if any(sign in said or sign in result.words for sign in _LOCKED):
-        return Answer("locked", said.rpartition("\t")[2])
+        return Answer("locked", said.rpartition("\t")[2], taken)
     server = [line.removeprefix("remote:").strip() for line in result.words.splitlines() if line.startswith("remote:")]
-    return Answer("refused", "\n".join(line for line in server if line) or said.rpartition("\t")[2])
+    return Answer("refused", "\n".join(line for line in server if line) or said.rpartition("\t")[2], taken)
 
 
 def _first_words(result: Result) -> str:

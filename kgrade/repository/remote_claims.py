@@ -83,6 +83,11 @@ class RemoteRefs:
         with self._turn:
             self._reach(partial(self._copied_anew, self._steady()), self._is_fresh)
 
+    def note(self, ref: str, oid: str) -> None:
+        """A ref was moved there by a push of other things."""
+        with self._turn:
+            self._moved[ref] = oid
+
     def waits(self) -> bool:
         """Whether an answer of the remote's is still under way; known at once."""
         under_way = self._under_way
