@@ -173,17 +173,18 @@ class Claiming:
             self._marks = {item: self._claims.marked_done(claim) for item, claim in self._graded.items()}
             return [RefMove(mark.ref, mark.oid, self._graded[item].oid) for item, mark in self._marks.items()]
 
-    def settle(self, carried: Collection[str] = ()) -> list[str]:
-        """Mark the slots of what was graded, but for the refs that went along with a push.
-
-        Answers a sentence for each that could not be.
-        """
-        failed: list[str] = []
+    def went_along(self, carried: Collection[str]) -> None:
+        """Of the marks those on the refs `carried` were taken by the remote."""
         with self._turn:
             for item, mark in self._marks.items():
                 if mark.ref in carried and self._graded.pop(item, None) is not None:
                     self._claims.went_along(mark)
             self._marks.clear()
+
+    def settle(self) -> list[str]:
+        """Mark the slots of what was graded. Answers a sentence for each that could not be."""
+        failed: list[str] = []
+        with self._turn:
             while self._graded:
                 item, claim = self._graded.popitem()
                 try:

@@ -11,6 +11,7 @@ from typing import Final
 
 import msgspec
 
+from kgrade.desk.carrying import carry
 from kgrade.desk.claiming import Claiming
 from kgrade.desk.item import HistoryEntry, Item, load_item
 from kgrade.desk.listing import Listing, Progress, without_a_slot
@@ -65,10 +66,12 @@ class Desk:
         self._listing = Listing(self._sources, self.evaluator)
         self._drafts = Drafts(state_folder(git.common_dir, self.evaluator))
         self._skips = Skips(self._drafts)
+        self._refs = claim_refs(git, queue.remote)
         self._claiming = self._own_claims(identity)
         self._saving = Saving(self._sources, self._claiming, by, self.evaluator)
         # Who grades blind has not even fetched what the others think.
         self._sending = Sending(self._sources.grades, by, self._sources.followed(others=self._sources.named))
+        self._carries = carry(self._refs, self._claiming, self._sending)
         self._choosing = Choosing(self._sources, self._saving, self._sending, self._drafts, self.evaluator)
         self._seats = Seats(self._sources, self._claiming, self._sending, self._drafts, self.evaluator)
         self._turn = threading.RLock()
@@ -274,9 +277,12 @@ class Desk:
             sitting.item = shown
             sitting.start = msgspec.structs.replace(sitting.start, about=shown.about, rubric=shown.rubric_ref)
         grade = sitting.grade(self.evaluator, anyway=anyway)
-        if not follow:
-            threading.Thread(target=self._offer_next, args=(item,), name="claim-ahead", daemon=True).start()
+        offering = threading.Thread(target=self._offer_next, args=(item,), name="claim-ahead", daemon=True)
+        if not follow and not self._carries:
+            offering.start()
         saved = self.write(item, grade, base=sitting.start.base, follow=follow)
+        if not follow and self._carries:
+            offering.start()  # its push takes the grade along
         sitting.settle()
         self._skips.set(item, None)
         return saved
@@ -329,7 +335,8 @@ class Desk:
         """
         marks = self._claiming.marks() if self._sources.queue.remote is not None else []
         standing = self._sending.step(cancel, marks)
-        left = self._claiming.settle(standing.carried if standing else ())
+        self._claiming.went_along(standing.carried if standing else ())
+        left = self._claiming.settle()
         self.notes = [*left, *self._sending.notes]
         self._listing.refresh()
         self._listing.note_outlook()
@@ -373,8 +380,10 @@ class Desk:
 
     def _own_claims(self, identity: Identity) -> Claiming:
         lease_s = self.settings.lease_minutes * 60
-        refs, graded = claim_refs(self.git, self._sources.queue.remote), self._sources.graders_of
-        claims = Claims(self._reader, refs, self.evaluator, identity, slots=self._slots, graded=graded, lease_s=lease_s)
+        graded = self._sources.graders_of
+        claims = Claims(
+            self._reader, self._refs, self.evaluator, identity, slots=self._slots, graded=graded, lease_s=lease_s
+        )
         return Claiming(claims, self.evaluator, lease_s, named=self._sources.named)
 
     def _slots(self, item: ItemId) -> int:

@@ -42,6 +42,8 @@ class Sending:
         self.notes: list[str] = []
         """What the last step has to say once, such as a working file that was left as it is."""
         self._may_push: bool | None = None
+        self._goes_alone = False
+        """A server refused a push that had a grade with it: the next one is a step's, which says why."""
 
     @property
     def alarms(self) -> list[str]:
@@ -62,10 +64,33 @@ class Sending:
                     self.notes = [*settled.notes, *([settled.pending] if settled.pending else [])]
                 else:
                     self.last = self._sync.step(cancel, along)
+                    self._goes_alone = self._goes_alone and self.last.state != "pushed"
                     self.notes = self._refusal(self._sync, cancel)
             except GitError as why:
                 raise DeskError(str(why)) from None
             return self.last
+
+    def load(self) -> list[RefMove]:
+        """The move that waits, for a push of other things to the same remote. None while a step is under way.
+
+        Nor where the person has a pre-push hook of their own, which is asked by steps alone.
+        """
+        sync = self._sync
+        if (
+            sync is None
+            or self._goes_alone
+            or self._turn.locked()
+            or (self._branch.git.own_hooks / "pre-push").exists()
+        ):
+            return []
+        move = sync.load()
+        return [move] if move is not None else []
+
+    def unload(self, *, refused: bool) -> None:
+        """A push took along what `load` said, or was `refused` altogether."""
+        self._goes_alone = refused
+        if self._sync is not None:
+            self._sync.unload()
 
     def _refusal(self, sync: Sync, cancel: threading.Event | None) -> list[str]:
         """Once, before there is anything to send: whether this person may send at all. Whatever was sent tells too."""

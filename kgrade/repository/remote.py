@@ -110,10 +110,16 @@ class Remote:
         if result.code:
             raise _no_answer(f"{self.name} cannot be fetched from", result)
 
-    def push_leased(self, oid: str, ref: str, old: str | None, *, limit: float = ASK_TIMEOUT_S) -> Answer:
-        """Push one ref if it still stands at `old` (None: it must not exist). No hook of the person's runs."""
-        lease = f"--force-with-lease={ref}:{old or ''}"
-        result = self._ask(["push", "--porcelain", "--no-verify", lease, self.name, f"{oid}:{ref}"], limit, None)
+    def push_leased(
+        self, oid: str, ref: str, old: str | None, *, limit: float = ASK_TIMEOUT_S, along: Sequence[RefMove] = ()
+    ) -> Answer:
+        """Push one ref if it still stands at `old` (None: it must not exist). No hook of the person's runs.
+
+        `along` are moves of other refs, each of which the remote takes or not by itself.
+        """
+        moves = [RefMove(ref, oid, old), *along]
+        command = ["push", "--porcelain", "--no-verify", *_leases(moves), self.name, *_refspecs(moves)]
+        result = self._ask(command, limit, None)
         return _given(_answer(self.name, ref, result))
 
     def delete_leased(self, refs: Mapping[str, str], *, limit: float = PUSH_TIMEOUT_S) -> None:
@@ -137,9 +143,7 @@ class Remote:
         of which the remote takes or not by itself.
         """
         leases = [f"--force-with-lease={ref}:{onto}"] if onto else []
-        leases += [f"--force-with-lease={move.ref}:{move.old or ''}" for move in along]
-        more = [f"{move.new}:{move.ref}" for move in along]
-        command = ["push", "--porcelain", *leases, self.name, f"{oid}:{ref}", *more]
+        command = ["push", "--porcelain", *leases, *_leases(along), self.name, f"{oid}:{ref}", *_refspecs(along)]
         try:
             result = self._ask(command, self._push_timeout, cancel, own_hooks=True)
         except SlowError as error:
@@ -165,6 +169,14 @@ class Remote:
             raise SlowError(f"{self.name} is slow: {error}; {longer}") from None
         self._patience = 1
         return result
+
+
+def _leases(moves: Sequence[RefMove]) -> list[str]:
+    return [f"--force-with-lease={move.ref}:{move.old or ''}" for move in moves]
+
+
+def _refspecs(moves: Sequence[RefMove]) -> list[str]:
+    return [f"{move.new}:{move.ref}" for move in moves]
 
 
 def _given(answer: Answer) -> Answer:

@@ -12,13 +12,13 @@ from __future__ import annotations
 import contextlib
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from concurrent.futures import Future
 from functools import partial
-from typing import TypeVar
+from typing import Protocol, TypeVar
 
 from kgrade.repository.claims import CLAIMS, LocalRefs, RefMover
-from kgrade.repository.refs import read_refs
+from kgrade.repository.refs import RefMove, read_refs
 from kgrade.repository.remote import Answer, Remote, SlowError, UnreachableError
 from kgrade.repository.runner import Git, GitError
 
@@ -32,6 +32,16 @@ LET_GO = 3  # asks in a row that end without an answer, after which the remote c
 TRIES = 3
 AT_ONCE = 200  # refs that one push removes
 T = TypeVar("T")
+
+
+class Luggage(Protocol):
+    """What else is to go to the remote whenever something goes there: it costs a push of its own otherwise."""
+
+    def load(self) -> Sequence[RefMove]:
+        """The moves that wait, as they stand now."""
+
+    def unload(self, moves: Sequence[RefMove], taken: Collection[str], *, refused: bool) -> None:
+        """Of `moves` the remote took the refs `taken`; `refused`: it took nothing, not even what they went with."""
 
 
 class RemoteRefs:
@@ -62,6 +72,7 @@ class RemoteRefs:
         self._wait_s = wait_s
         self._under_way: tuple[Future[object], Callable[[object], None]] | None = None
         self._let_go = 0
+        self.luggage: Luggage | None = None
         self._fetched = float("-inf")
         self._fresh_s = FRESH_S
         self._moved: dict[str, str] = {}
@@ -96,9 +107,12 @@ class RemoteRefs:
     def move(self, ref: str, new: str, old: str | None) -> bool:
         """Push the move; whether the remote then has `new` there. The copy holds what it has, either way."""
         with self._turn:
+            along = self.luggage.load() if self.luggage is not None else ()
             for _ in range(TRIES):
-                push = partial(self._remote.push_leased, new, ref, old, limit=LIMIT_S)
-                answer = self._reach(push, partial(self._took, ref, new))
+                answer = self._pushed(ref, new, old, along)
+                if answer.outcome == "refused" and along:  # perhaps for the sake of what went along
+                    answer = self._pushed(ref, new, old)
+                along = ()
                 if answer.outcome == "taken":
                     return True
                 self.refresh()  # others are at work, perhaps elsewhere as well
@@ -146,7 +160,14 @@ class RemoteRefs:
         self._fetched, self._fresh_s = self._steady(), max(FRESH_S, FRESH_TIMES * took)
         self._moved.clear()
 
-    def _took(self, ref: str, new: str, answer: Answer) -> None:
+    def _pushed(self, ref: str, new: str, old: str | None, along: Sequence[RefMove] = ()) -> Answer:
+        push = partial(self._remote.push_leased, new, ref, old, limit=LIMIT_S, along=along)
+        answer: Answer = self._reach(push, partial(self._took, ref, new, along))
+        return answer
+
+    def _took(self, ref: str, new: str, along: Sequence[RefMove], answer: Answer) -> None:
+        if along and self.luggage is not None:
+            self.luggage.unload(along, answer.along, refused=answer.outcome == "refused")
         if answer.outcome == "taken":  # the server has said that it moved this ref from what was to what is asked
             self._moved[ref] = new
         else:

@@ -98,6 +98,7 @@ class Sync:
         self._failures = 0
         self._alarms: dict[str, str] = {}
         self._carried: frozenset[str] = frozenset()
+        self._looks_first = False
         self._choices: dict[str, Literal["mine", "theirs"]] = {}
 
     def waiting(self) -> list[Waiting]:
@@ -130,6 +131,15 @@ class Sync:
             standing = self._committed("collision", str(error), again=False, collision=error)
         self._failures = 0 if standing.state == "pushed" else self._failures + 1
         return msgspec.structs.replace(standing, carried=self._carried)
+
+    def load(self) -> RefMove | None:
+        """What a step would push first, for a push of other things that goes there now; `unload` hears of it."""
+        box, seen = self.branch.outbox(), read_ref(self._git, self.branch.seen_ref)
+        return RefMove(self.branch.ref, box.tip, seen) if box is not None and seen and box.base == seen else None
+
+    def unload(self) -> None:
+        """What `load` said went to the remote, which took it or not: the next step looks before it pushes."""
+        self._looks_first = True
 
     def refusal(self, cancel: threading.Event | None = None) -> str:
         """Why this person may not push to the branch, in a few words, found out without a change; empty if they may."""
@@ -172,10 +182,11 @@ class Sync:
     def _step(self, cancel: threading.Event, along: Sequence[RefMove]) -> Standing:
         answer = Answer("taken")
         locked, tried = 0, None
+        looks_first, self._looks_first = self._looks_first, False
         for attempt in range(TRIES + 1):
             began = self._steady()
             # What was seen last is where the branch stands, mostly; where it does not, the push says so.
-            tip = self._seen_last() if not attempt else None
+            tip = self._seen_last() if not attempt and not looks_first else None
             onto = tip
             if tip is None:
                 tip = self._look(cancel, moved=answer.outcome in ("behind", "locked"))

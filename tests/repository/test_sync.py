@@ -12,6 +12,7 @@ import pytest
 
 from kgrade.repository.branches import Branch
 from kgrade.repository.commits import Change, Identity
+from kgrade.repository.refs import RefMove
 from kgrade.repository.remote import Remote
 from kgrade.repository.runner import Git, GitCancelledError
 from kgrade.repository.sync import Sync
@@ -131,6 +132,45 @@ def test_a_refusing_hook_is_heard_once_and_its_words_are_kept(hub: Repo, ada: Re
     refusal.unlink()
     assert syncer(ada).step().state == "pushed"
     assert hub.git("rev-parse", "main") == commit
+
+
+MARK = "refs/kgrade/claims/softmax/s01/1"
+
+
+def test_other_refs_go_along_with_the_first_push_also_where_that_comes_second(
+    hub: Repo, ada: Repo, make_repo: Callable[..., Repo]
+) -> None:
+    bob = make_repo("bob", clone=hub)
+    sync = syncer(ada)
+    save(sync)
+    bob.commit({"README": "bob\n"})
+    bob.git("push", "-q", "origin", "main")
+    mark = ada.git("rev-parse", "main")
+    standing = sync.step(along=[RefMove(MARK, mark, None)])
+    assert (standing.state, standing.carried) == ("pushed", {MARK})
+    assert hub.git("rev-parse", MARK) == mark
+    assert hub.show("README", "main") == "bob"
+    save(sync, "again\n")
+    standing = sync.step(along=[RefMove(MARK, ada.git("rev-parse", "main"), "1" * 40)])
+    assert (standing.state, standing.carried) == ("pushed", set())
+    assert hub.git("rev-parse", MARK) == mark
+    assert hub.show(GRADE, "main") == "again"
+
+
+@pytest.mark.parametrize(
+    ("name", "script"),
+    [("update", "case $1 in refs/kgrade/*) exit 1;; esac"), ("pre-receive", "if grep -q refs/kgrade; then exit 1; fi")],
+)
+def test_where_the_server_refuses_what_went_along_the_grade_goes_alone(
+    hub: Repo, ada: Repo, name: str, script: str
+) -> None:
+    hook(hub, name, script)
+    sync = syncer(ada)
+    commit = save(sync)
+    standing = sync.step(along=[RefMove(MARK, commit, None)])
+    assert (standing.state, standing.carried) == ("pushed", set())
+    assert hub.git("rev-parse", "main") == commit
+    assert hub.git("for-each-ref", MARK) == ""
 
 
 def test_the_persons_own_pre_push_hook_applies(hub: Repo, ada: Repo) -> None:
