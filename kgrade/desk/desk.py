@@ -10,10 +10,11 @@ from typing import Final
 
 import msgspec
 
+from kgrade.desk.carrying import carry
 from kgrade.desk.claiming import Claiming
 from kgrade.desk.item import HistoryEntry, Item, load_item
 from kgrade.desk.listing import Listing, Progress, without_a_slot
-from kgrade.desk.people import DeskError, Moved, evaluator_of, read_config
+from kgrade.desk.people import DeskError, Moved, Slow, evaluator_of, read_config
 from kgrade.desk.saving import Saved, Saving, grade_in
 from kgrade.desk.seats import Seats, read_only
 from kgrade.desk.sending import Keep, Sending
@@ -32,6 +33,7 @@ from kgrade.repository.history import newest_first, touched_last, touches
 from kgrade.repository.index_rows import GradeRow, ItemRow
 from kgrade.repository.opening import git_identity, open_queue, signature
 from kgrade.repository.order import EmptyQueue, Place, Places
+from kgrade.repository.remote import SlowError
 from kgrade.repository.remote_claims import claim_refs
 from kgrade.repository.runner import Git, GitError
 from kgrade.repository.sync import EVIDENCE, Standing
@@ -39,6 +41,9 @@ from kgrade.repository.tree import Snapshot, TreeReader
 
 _MOST_SOUGHT: Final = 1000
 """Grades whose order is sought in history: more would not fit one command."""
+
+_WINS_PER_LOSS: Final = 8
+"""Claims to be won in a row before one that was lost is forgotten: with many at work, losing costs more than order."""
 
 
 class Desk:
@@ -60,15 +65,19 @@ class Desk:
         self._listing = Listing(self._sources, self.evaluator)
         self._drafts = Drafts(state_folder(git.common_dir, self.evaluator))
         self._skips = Skips(self._drafts)
+        self._refs = claim_refs(git, queue.remote)
         self._claiming = self._own_claims(identity)
         self._saving = Saving(self._sources, self._claiming, by, self.evaluator)
         # Who grades blind has not even fetched what the others think.
         self._sending = Sending(self._sources.grades, by, self._sources.followed(others=self._sources.named))
+        self._carries = carry(self._refs, self._claiming, self._sending)
         self._choosing = Choosing(self._sources, self._saving, self._sending, self._drafts, self.evaluator)
         self._seats = Seats(self._sources, self._claiming, self._sending, self._drafts, self.evaluator)
         self._turn = threading.RLock()
         self._losses = 0
         """Claims lost to others lately, by which candidates are spread."""
+        self._wins = 0
+        """Claims won in a row."""
         self.notes: list[str] = []
         """Sentences for the person about the last `sync`."""
 
@@ -115,7 +124,10 @@ class Desk:
         return self._listing.progress()
 
     def next(self, after: ItemId | None = None) -> ItemId | EmptyQueue:
-        """The item to grade now, claimed for me where others could have it too, or why there is none."""
+        """The item to grade now, claimed for me where others could have it too, or why there is none.
+
+        Raises Slow where the remote is there but has not yet said whose an item is: none is given out on a guess.
+        """
         with self._turn:
             lost: dict[ItemId, str] = {}
             while True:
@@ -138,9 +150,18 @@ class Desk:
                 except TakenError as taken:  # someone was faster between the look and the claim
                     lost[found] = ", ".join(map(self._claiming.told, taken.holders)) or str(taken)
                     self._losses += 1
+                    self._wins = 0
+                except SlowError as why:
+                    raise Slow(str(why)) from None
                 else:
-                    self._losses -= not lost and self._losses > 0
+                    self._wins += 1
+                    if self._losses and self._wins % _WINS_PER_LOSS == 0:
+                        self._losses -= 1
                     return found
+
+    def waits(self) -> bool:
+        """Whether a slow remote still owes an answer about claims; known at once, whatever else goes on."""
+        return self._claiming.waits()
 
     def my_grades(self) -> list[tuple[ItemRow, GradeRow]]:
         """My grades that can be read, the one saved last first; times are whole seconds, so history parts equals."""
@@ -261,9 +282,12 @@ class Desk:
             sitting.item = shown
             sitting.start = msgspec.structs.replace(sitting.start, about=shown.about, rubric=shown.rubric_ref)
         grade = sitting.grade(self.evaluator, anyway=anyway)
-        if not follow:
-            threading.Thread(target=self._offer_next, args=(item,), name="claim-ahead", daemon=True).start()
+        offering = threading.Thread(target=self._offer_next, args=(item,), name="claim-ahead", daemon=True)
+        if not follow and not self._carries:
+            offering.start()
         saved = self.write(item, grade, base=sitting.start.base, follow=follow)
+        if not follow and self._carries:
+            offering.start()  # its push takes the grade along
         sitting.settle()
         self._skips.set(item, None)
         return saved
@@ -314,8 +338,10 @@ class Desk:
 
         It also does what saves left for later; `notes` are what that has to say.
         """
+        marks = self._claiming.marks() if self._sources.queue.remote is not None else []
+        standing = self._sending.step(cancel, marks)
+        self._claiming.went_along(standing.carried if standing else ())
         left = self._claiming.settle()
-        standing = self._sending.step(cancel)
         self.notes = [*left, *self._sending.notes]
         self._listing.refresh()
         self._listing.note_outlook()
@@ -363,8 +389,10 @@ class Desk:
 
     def _own_claims(self, identity: Identity) -> Claiming:
         lease_s = self.settings.lease_minutes * 60
-        refs, graded = claim_refs(self.git, self._sources.queue.remote), self._sources.graders_of
-        claims = Claims(self._reader, refs, self.evaluator, identity, slots=self._slots, graded=graded, lease_s=lease_s)
+        graded = self._sources.graders_of
+        claims = Claims(
+            self._reader, self._refs, self.evaluator, identity, slots=self._slots, graded=graded, lease_s=lease_s
+        )
         return Claiming(claims, self.evaluator, lease_s, named=self._sources.named)
 
     def _slots(self, item: ItemId) -> int:
@@ -415,7 +443,7 @@ class Desk:
             skip = order.spread(self.evaluator, self._losses)
             found = order.next_item(others, [key for key in drafts if key != str(saved)], skip=skip)
             if isinstance(found, ItemId) and not self._drafts.holds(str(found)):
-                with contextlib.suppress(TakenError):
+                with contextlib.suppress(TakenError, SlowError):
                     self._claiming.offer(found)
 
     def _writable(self) -> None:
