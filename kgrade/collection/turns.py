@@ -1,7 +1,7 @@
 """Which of several collecting machines collects what: a lease on each job, held at the remote where there is one.
 
 Leases only schedule work. Where none can be had (no network, a server that refuses the refs) a machine works on
-without: then two may do the same work, and the newer evidence stands.
+without: then two may do the same work, and the newer evidence stands. A slow server is waited for.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from kgrade.collection.events import Job
 from kgrade.records.slugs import slug_of
 from kgrade.repository.claims import Claim, Claims, LocalRefs, LostError, TakenError
 from kgrade.repository.commits import Identity
-from kgrade.repository.remote import Remote
+from kgrade.repository.remote import Remote, SlowError
 from kgrade.repository.remote_claims import RemoteRefs
 from kgrade.repository.runner import GitError
 from kgrade.repository.tree import TreeReader
@@ -25,6 +25,7 @@ from kgrade.repository.tree import TreeReader
 SPACE = "refs/kgrade/collecting/"
 LEASE_S = 600  # of a machine that was switched off: another waits so long before it collects what that one had begun
 RENEWALS = 3  # within one lease
+SLOW_TRIES = 20  # of half a minute each, for which a machine waits for a slow server before it works without a lease
 
 
 class Busy(Exception):
@@ -81,6 +82,12 @@ class Turns:
             return self._by_target[target]
 
     def _acquired(self, claims: Claims, job: Job) -> Claim:
+        for _ in range(SLOW_TRIES):
+            with contextlib.suppress(SlowError):
+                return self._free_or_expired(claims, job)
+        return self._free_or_expired(claims, job)
+
+    def _free_or_expired(self, claims: Claims, job: Job) -> Claim:
         try:
             return claims.acquire(job.item)
         except TakenError as taken:
