@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
@@ -83,6 +83,7 @@ def test_an_output_is_judged_as_without_brackets(misled: bool, monkeypatch: pyte
 
 @pytest.mark.parametrize("dtype", ["float64", "float32", "float16"])
 @given(data=st.data())
+@settings(deadline=None, max_examples=25)
 def test_the_largest_step_is_that_of_all(dtype: str, data: st.DataObject) -> None:
     width = int(dtype[5:])
     values = arrays(dtype, 9, elements=st.floats(allow_nan=False, allow_infinity=False, width=width))
