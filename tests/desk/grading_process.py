@@ -28,14 +28,18 @@ def next_item(desk: Desk) -> ItemId | EmptyQueue:
 def grade_all(desk: Desk) -> None:
     """Do what the app does with an item: open, score, save, send."""
     desk.sync()
-    while isinstance(item := next_item(desk), ItemId):
+    item = next_item(desk)
+    while isinstance(item, ItemId):
         sitting = desk.sit(item)
         if sitting.read_only is None:
             fill(sitting)
             desk.save(sitting, follow=False)
             print(item, flush=True)
         sitting.close()
+        item = next_item(desk)
         desk.sync()
+        if not isinstance(item, ItemId):  # as of before that step
+            item = next_item(desk)
 
 
 def send_all(desk: Desk) -> None:
