@@ -8,6 +8,7 @@ import subprocess
 import threading
 from pathlib import Path
 
+import msgspec
 import pytest
 import yaml
 
@@ -86,6 +87,18 @@ def test_evidence_is_committed_beside_its_item_and_is_not_collected_twice(repo):
     assert (again.finished, again.skipped) == (0, 3)
     assert {event.why for event in events} == {"its evidence is fresh"}
     assert repo.git("rev-parse", "HEAD") == tip
+
+
+def test_what_an_earlier_version_could_not_collect_is_collected_and_what_this_one_cannot_is_not(repo):
+    gather(repo, "rows/s01", stages=("build",))
+    [job] = Queue(repo.path).jobs([ItemId.parse("rows/s01")], ["cpu"], ())[0]
+    old = msgspec.json.decode(repo.show(path := job.item.evidence_path("cpu")))
+    for stage in ("profile", "sanitize"):
+        old["stages"][stage] = {"status": "not-run", "reason": "this version of kgrade does not collect it"}
+    repo.commit({path: msgspec.json.encode(old).decode()})
+    found = Queue(repo.path)
+    assert found.wants(job, ("build", "profile"))
+    assert not found.wants(job, ("build", "sanitize"))
 
 
 def test_changed_bytes_are_collected_anew_and_old_logs_go(repo):
