@@ -275,6 +275,7 @@ def launch(walk: Walk, frame: Frame, node: ast.AST, key: str, arguments: Argumen
     before = set(frame.written)
     stored = kernels.stored(walk.functions[key], arguments)
     result = fill(walk, frame, node, arguments, returns=returns)
+    frame.written |= kernels.overwritten(walk.functions[key], arguments)
     if stored is not None:
         # Inputs that the kernel only reads are not its results.
         frame.written -= {token for token in frame.written - before if token.startswith("in:") and token not in stored}

@@ -237,10 +237,22 @@ def _is_fraction(node: ast.AST) -> bool:
     if not isinstance(node, ast.BinOp) or not isinstance(node.right, ast.Constant):
         return False
     by = node.right.value
-    named = any(isinstance(each, ast.Name) for each in ast.walk(node.left))
+    named = any(isinstance(each, ast.Name) for each in ast.walk(node.left)) and not counts_pairs(node.left)
     if isinstance(node.op, ast.FloorDiv):
         return named and type(by) is int and by > 1 and not _rounds_up(node.left)
     return named and isinstance(node.op, ast.RShift) and type(by) is int and by > 0
+
+
+def counts_pairs(node: ast.AST) -> bool:
+    """`i * (i + 1)`, before a division by two: tiles before a row of a triangle, and no part of a length."""
+    return any(
+        isinstance(each, ast.BinOp) and isinstance(each.op, ast.Mult) and bool(_names(each.left) & _names(each.right))
+        for each in ast.walk(node)
+    )
+
+
+def _names(node: ast.AST) -> set[str]:
+    return {each.id for each in ast.walk(node) if isinstance(each, ast.Name)}
 
 
 def _rounds_up(node: ast.expr) -> bool:

@@ -183,7 +183,8 @@ def _visit(unit: Unit, function: Function, node: Node) -> None:
         function.operations += 1
     elif kind == "for_statement" and function.is_kernel:
         condition = text_of(node.child_by_field_name("condition"))
-        function.shortened += [(part, line_of(unit, node)) for part in cuda_memory.fraction(condition)]
+        lengths = {*function.parameters, *(n for n, made in function.declared.items() if "blockDim" not in made)}
+        function.shortened += [(part, line_of(unit, node)) for part in cuda_memory.fraction(condition, lengths)]
         if not function.wide:
             for part in cuda_loops.partial(node, function.declared, function.parameters):
                 note(unit, function, "sampled", part, node, detail="gap")

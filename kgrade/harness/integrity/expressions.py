@@ -349,6 +349,7 @@ def _box(
     known = walk.boxes.get(box, ANY)
     walk.boxes[box] = content if known is ANY else merge(known, content)
     walk.tables[box] = listed(node)
+    walk.texts[box] = [text for item in items for text in calls.constant_text(item) if "\n" in text]
     if frame.setup:
         walk.persistent.add(box)
         # What is kept between calls may be changed by any of them; strings and numbers of a table stay readable.
@@ -363,9 +364,9 @@ def _dict(walk: Walk, frame: Frame, node: ast.Dict) -> Value:
     return _box(walk, frame, node, items, frozenset(sorted(tags_of(items))[:96]))
 
 
-def new_box(walk: Walk, frame: Frame, node: ast.AST) -> Value:
-    """An empty container made by a call such as `dict()`."""
-    return _box(walk, frame, node, (), NOTHING)
+def new_box(walk: Walk, frame: Frame, node: ast.AST, items: tuple[Value, ...] = ()) -> Value:
+    """A container made by a call: `dict()`, or `dict(a=x)` with what it is given by name."""
+    return _box(walk, frame, node, items, tags_of(items))
 
 
 def _comprehension(

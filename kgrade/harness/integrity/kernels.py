@@ -70,19 +70,11 @@ def stored(function: Function, arguments: Arguments) -> frozenset[str] | None:
         return _buffers(function, arguments, function.stores)
     if function.jit != "triton" or isinstance(function.node, ast.Lambda):
         return None
-    targets: list[ast.AST] = []
-    values: dict[str, list[ast.AST]] = {}
+    plain = ("range", "min", "max", "float", "int", "len")
     for node in ast.walk(function.node):
-        if isinstance(node, ast.Assign | ast.AugAssign):
-            for each in node.targets if isinstance(node, ast.Assign) else [node.target]:
-                if isinstance(each, ast.Name):
-                    values.setdefault(each.id, []).append(node.value)
-        elif isinstance(node, ast.Call):
-            if isinstance(node.func, ast.Name) and node.func.id not in ("range", "min", "max", "float", "int", "len"):
-                return None
-            last = node.func.attr if isinstance(node.func, ast.Attribute) else ""
-            if last.startswith(("atomic_", "store")):
-                targets += node.args[:1] if node.args else [keyword.value for keyword in node.keywords]
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id not in plain:
+            return None
+    targets, values = _targets(function)
     return _buffers(function, arguments, _sources(targets, values))
 
 
@@ -93,6 +85,34 @@ def _buffers(function: Function, arguments: Arguments, names: Collection[str]) -
     buffers = [value.buffers for name, value in given.items() if name in names]
     found = frozenset[str]().union(*(each for each in buffers if len(each) == 1))
     return found if found or any(buffers) else None
+
+
+def overwritten(function: Function, arguments: Arguments) -> frozenset[str]:
+    """The results of libraries among `arguments` that the kernel stores to: what they held goes through its hands."""
+    targets, values = _targets(function)
+    names = _sources(targets, values) if function.stores is None else set(function.stores)
+    parameters = [each.arg for each in function.node.args.args]
+    given = dict(zip(parameters, arguments.values, strict=False)) | arguments.named
+    tags = [value.tags for name, value in given.items() if name in names]
+    return frozenset(tag for each in tags for tag in each if tag.startswith(("lib:", "op:")))
+
+
+def _targets(function: Function) -> tuple[list[ast.AST], dict[str, list[ast.AST]]]:
+    """The addresses that a Triton kernel stores to, and what each of its names is given."""
+    targets: list[ast.AST] = []
+    values: dict[str, list[ast.AST]] = {}
+    if function.jit != "triton" or isinstance(function.node, ast.Lambda):
+        return targets, values
+    for node in ast.walk(function.node):
+        if isinstance(node, ast.Assign | ast.AugAssign):
+            for each in node.targets if isinstance(node, ast.Assign) else [node.target]:
+                if isinstance(each, ast.Name):
+                    values.setdefault(each.id, []).append(node.value)
+        elif isinstance(node, ast.Call):
+            last = node.func.attr if isinstance(node.func, ast.Attribute) else ""
+            if last.startswith(("atomic_", "store")):
+                targets += node.args[:1] if node.args else [keyword.value for keyword in node.keywords]
+    return targets, values
 
 
 def _sources(targets: list[ast.AST], values: dict[str, list[ast.AST]]) -> set[str]:
