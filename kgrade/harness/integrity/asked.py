@@ -94,7 +94,9 @@ def of_task(task: Task | None, reference: Mapping[str, bytes]) -> Asked:
         ),
         inplace=frozenset(task.inplace),
         integers=frozenset(
-            name for name, spec in inputs.items() if spec.dtype != "$dtype" and "float" not in spec.dtype
+            name
+            for name, spec in inputs.items()
+            if not spec.scalar and spec.dtype != "$dtype" and "float" not in spec.dtype
         ),
         operations=operations,
         main=main,

@@ -292,7 +292,8 @@ def _constants(walk: Walk, frame: Frame, node: ast.AST, function: Function, argu
         few = any(tag.startswith("part:") for tag in value.tags) and not value.tensor
         if few and coverage.bounds(function.node, name):
             walk.note(frame, "sampled", name, node, NOTHING, "short")
-        if value.const is not UNKNOWN or (not value.tensor and (value.names or "shape" in value.tags)):
+        says = any(tag == "shape" or tag.startswith("says:") for tag in value.tags)
+        if value.const is not UNKNOWN or (not value.tensor and (value.names or says)):
             known = walk.given[function.key].get(name)
             walk.given[function.key][name] = value if known is None else merge(known, value)
 

@@ -145,6 +145,8 @@ def _marked(value: Value, tags: Tags) -> Value:
 def _constant(walk: Walk, frame: Frame, node: ast.Constant) -> Value:
     if isinstance(node.value, str) and "__global__" in node.value:
         walk.strings.append((frame.scope.path, node.lineno, node.value))
+    if node.value in ("tf32", "bf16"):
+        return Value(tags=frozenset({f"says:{node.value}"}), const=node.value)
     return Value(const=node.value)
 
 
@@ -327,6 +329,8 @@ def _choice(walk: Walk, frame: Frame, node: ast.IfExp) -> Value:
             found.append(value)
     frame.guards, frame.live = guards, live
     chosen = merge(*found)
+    if "shape" in test.tags and "dtype" not in test.tags and len(chosen.names) > 1 and not chosen.tensor:
+        chosen = Value(chosen.names, chosen.tags | {"sized"}, chosen.const, chosen.items)
     fixed = "shape" in test.tags and any(type(value.const) is int for value in found) and chosen.const is UNKNOWN
     return Value(chosen.names, chosen.tags | {"fixed"}, chosen.const, chosen.items) if fixed else chosen
 

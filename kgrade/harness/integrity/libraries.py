@@ -259,6 +259,8 @@ def method(walk: Walk, frame: Frame, node: ast.AST, name: str, receiver: Value, 
         return Value(frozenset({"shape.of"}), frozenset({"shape"}))
     if name in vocabulary.KINDS and not arguments.values:
         return Value(frozenset({"tensor." + name}), frozenset({vocabulary.KINDS[name]}))
+    if "parameter" in receiver.tags and name in vocabulary.CASTS:
+        _narrowed(walk, frame, node, name, receiver, arguments)
     if not receiver.tensor:
         if name == "decode" and isinstance(receiver.const, bytes):
             return Value(tags=receiver.tags, const=receiver.const.decode("utf-8", "replace"))
@@ -291,7 +293,7 @@ def method(walk: Walk, frame: Frame, node: ast.AST, name: str, receiver: Value, 
         kept = frozenset(tag for tag in receiver.tags if tag.startswith(("stored:", "lib:")))
         which = frozenset("data:" + tag[3:] for tag in receiver.tags if tag.startswith("in:"))
         return Value(frozenset(), kept | {"data"} | which | sampled | ({"from:in"} if name == "numpy" else set()))
-    if name == "to" or name in vocabulary.LOW_PRECISION or name in ("float", "double", "type", "astype", "int"):
+    if name in vocabulary.CASTS:
         return _cast(walk, frame, node, name, receiver, arguments)
     if name in vocabulary.VIEWS:
         return Value(tags=receiver.tags)
@@ -318,6 +320,15 @@ def _cast(walk: Walk, frame: Frame, node: ast.AST, name: str, receiver: Value, a
         walk.note(frame, "cast", low[0], node, receiver.tags, "host")
     # `to` may return the tensor itself.
     return Value(tags=receiver.tags | derived(receiver).tags)
+
+
+def _narrowed(walk: Walk, frame: Frame, node: ast.AST, name: str, receiver: Value, arguments: Arguments) -> None:
+    """Note weights of the submission that are kept in another dtype than they came in."""
+    for each in (name, *(named for value in arguments.all() for named in value.names)):
+        last = each.rpartition(".")[2]
+        dtype = vocabulary.LOW_PRECISION.get(last) or (last if last in vocabulary.QUANTISED else "")
+        if dtype:
+            walk.note(frame, "cast", dtype, node, receiver.tags, "weights")
 
 
 def _inplace(walk: Walk, frame: Frame, node: ast.AST, name: str, receiver: Value, arguments: Arguments) -> Value:

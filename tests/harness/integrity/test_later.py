@@ -51,6 +51,12 @@ def test_honest_ways_of_building_and_checking_are_spared() -> None:
     assert not [each for each in every if each[1] in ("suspect", "tell")], said(every)
 
 
+def test_narrow_sums_under_another_name_are_caught() -> None:
+    every = read("fifth", "cheats")
+    assert len(every) == 3
+    assert not [each for each in every if not each[0].rules & {one.rule for one in each[2]}], said(every)
+
+
 @pytest.mark.parametrize(
     ("prompt", "left"),
     [
