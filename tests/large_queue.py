@@ -6,6 +6,8 @@ those of the commit. What stands in them follows from the item's number alone, s
 
 from __future__ import annotations
 
+import functools
+import json
 import subprocess
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -26,21 +28,24 @@ _GRADE = """\
 schema: kgrade/grade@1
 item: {item}
 evaluator: {evaluator}
-rubric: {{id: generation, sha256: {sheet}}}
-about: {{task_tree: {task_tree}, solution_tree: {solution_tree}}}
+rubric:
+  id: generation
+  sha256: {sheet}
+about:
+  task_tree: {task_tree}
+  solution_tree: {solution_tree}
 scores:
-  numerics: {{score: {score}, comment: rows of -inf are not covered}}
+  numerics:
+    score: {score}
+    comment: rows of -inf are not covered
 verdict: revise
 total: {total}
-times: {{opened: 2026-11-03T09:30:00Z, saved: 2026-11-03T09:37:00Z}}
+times:
+  opened: 2026-11-03T09:30:00Z
+  saved: 2026-11-03T09:37:00Z
 """
-_EVIDENCE = """\
-{{"schema": "kgrade/evidence@1", "item": "{item}",
- "inputs": {{"task_tree": "{task_tree}", "solution_tree": "{solution_tree}"}},
- "tool": {{"version": "0.0.1"}},
- "environment": {{"target": "cpu", "hardware": "two cores"}},
- "stages": {{"integrity": {{"status": "ok", "seconds": 0.1}}}}}}
-"""
+_SAMPLE = Path(__file__).resolve().parents[1] / "queue" / "add-rmsnorm-flashinfer"
+"""The task of the sample queue whose evidence stands for all: 16 KB of one target and 1.5 KB of another."""
 
 
 def large_queue(
@@ -82,6 +87,34 @@ def large_queue(
         subprocess.run(["git", "reset", "--quiet", "--hard"], cwd=folder, check=True)
 
 
+def graded_further(folder: Path, ref: str, grades: int, evaluator: str = "cyd") -> str:
+    """Commit so many first grades by `evaluator`, spread over the queue, to `ref`, beside what is on main.
+
+    Return the commit.
+    """
+    listed = _said(folder, "ls-tree", "-r", "-t", "--full-tree", "main", "queue/").split("\n")
+    trees = {path: head.split()[2] for head, _, path in (line.partition("\t") for line in listed)}
+    solutions = [path for path in trees if path.endswith("/solution")]
+    importer = subprocess.Popen(["git", "fast-import", "--quiet"], cwd=folder, stdin=subprocess.PIPE)
+    assert importer.stdin is not None
+    with importer.stdin as stream:
+        told = b"%d grades" % grades
+        stream.write(b"commit %s\ncommitter Cyd <cyd@example.org> 1790000100 +0000\n" % ref.encode())
+        stream.write(b"data %d\n%s\nfrom refs/heads/main^0" % (len(told), told))
+        for path in solutions[:: max(1, len(solutions) // grades)][:grades]:
+            item = path.removeprefix("queue/").removesuffix("/solution").replace("/submissions/", "/")
+            facts = {"item": item, "task_tree": trees[path.split("/submissions/")[0]], "solution_tree": trees[path]}
+            grade = _GRADE.format(**facts, evaluator=evaluator, sheet="4f" * 32, score=3, total=75.0)
+            _write(stream, f"{path.removesuffix('solution')}grades/{evaluator}.yaml", grade.encode())
+    if importer.wait():
+        raise AssertionError("git fast-import refused the grades")
+    return _said(folder, "rev-parse", ref)
+
+
+def _said(folder: Path, *arguments: str) -> str:
+    return subprocess.run(["git", *arguments], cwd=folder, check=True, capture_output=True, text=True).stdout.strip()
+
+
 def _rubrics() -> Iterator[tuple[str, bytes]]:
     return ((f"rubrics/{path.name}", path.read_bytes()) for path in sorted(_RUBRICS.glob("*.yaml")))
 
@@ -121,7 +154,21 @@ def _submission(
         grade = _GRADE.format(**facts, evaluator=evaluator, sheet="4f" * 32, score=score, total=25.0 * score)
         yield f"{folder}/grades/{evaluator}.yaml", grade
     if with_evidence:
-        yield f"{folder}/evidence/cpu.json", _EVIDENCE.format(**facts)
+        for target, text in _evidence().items():
+            yield f"{folder}/evidence/{target}.json", text % facts
+
+
+@functools.cache
+def _evidence() -> dict[str, str]:
+    """Evidence as it was collected for the sample, by target, with places for the item and what was examined."""
+    found = {}
+    for file in sorted((_SAMPLE / "submissions" / "s01" / "evidence").glob("*.json")):
+        text = file.read_text().replace("%", "%%")
+        inputs = json.loads(text)["inputs"]
+        for name, value in {**inputs, "item": json.loads(text)["item"]}.items():
+            text = text.replace(value, f"%({name})s")
+        found[file.stem] = text
+    return found
 
 
 def _tree(files: Mapping[str, str]) -> str:

@@ -8,6 +8,7 @@ import subprocess
 import threading
 from pathlib import Path
 
+import msgspec
 import pytest
 import yaml
 
@@ -86,6 +87,18 @@ def test_evidence_is_committed_beside_its_item_and_is_not_collected_twice(repo):
     assert (again.finished, again.skipped) == (0, 3)
     assert {event.why for event in events} == {"its evidence is fresh"}
     assert repo.git("rev-parse", "HEAD") == tip
+
+
+def test_what_an_earlier_version_could_not_collect_is_collected_and_what_this_one_cannot_is_not(repo):
+    gather(repo, "rows/s01", stages=("build",))
+    [job] = Queue(repo.path).jobs([ItemId.parse("rows/s01")], ["cpu"], ())[0]
+    old = msgspec.json.decode(repo.show(path := job.item.evidence_path("cpu")))
+    for stage in ("profile", "sanitize"):
+        old["stages"][stage] = {"status": "not-run", "reason": "this version of kgrade does not collect it"}
+    repo.commit({path: msgspec.json.encode(old).decode()})
+    found = Queue(repo.path)
+    assert found.wants(job, ("build", "profile"))
+    assert not found.wants(job, ("build", "sanitize"))
 
 
 def test_changed_bytes_are_collected_anew_and_old_logs_go(repo):
@@ -197,6 +210,8 @@ SHOWN = [
     "rmsnorm-silu-kernelbench/s01",
     "grayscale-gpumode/s01",
     "add-rmsnorm-flashinfer/s01",
+    pytest.param("absmax-scale-kernelbench/s01", marks=pytest.mark.long),
+    pytest.param("absmax-scale-kernelbench/s02", marks=pytest.mark.long),
 ]
 
 
@@ -213,16 +228,17 @@ def sample(tmp_path_factory):
 
 
 STAGES_SHOWN = ("build", "check", "integrity")
-TOOLS = {"triton": "triton", "pallas": "jax", "cuda": "nvcc"}
+TOOLS = {"triton": "triton", "pallas": "jax", "cuda": "nvcc", "extension": "g++"}
 
 
 @pytest.mark.usefixtures("shared_workers")
 @pytest.mark.parametrize("item", SHOWN)
 def test_the_evidence_says_the_known_fault_or_its_absence(sample, item, monkeypatch):
     monkeypatch.setattr(examination, "BOX_S", 0.0)  # the costly tests have tests, and tiny submissions, of their own
-    language = yaml.safe_load((PROJECT / "queue" / item.split("/")[0] / "task.yaml").read_text())["language"]
+    task = yaml.safe_load((PROJECT / "queue" / item.split("/")[0] / "task.yaml").read_text())
+    language = "extension" if (task["language"], task["interface"]) == ("cuda", "kernelbench") else task["language"]
     tool = TOOLS.get(language)
-    if tool and not (find_toolkit() if tool == "nvcc" else importlib.util.find_spec(tool)):
+    if tool and not (find_toolkit() if tool == "nvcc" else shutil.which(tool) or importlib.util.find_spec(tool)):
         pytest.skip(f"{tool} is not installed")
     target = {"cuda": "sm_90", "nki": "trn2"}.get(language, "cpu")
     found = []

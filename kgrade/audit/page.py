@@ -46,7 +46,8 @@ def page(found: Overview, history: Sequence[Change], name: str) -> str:
 
 def _coverage(covered: Coverage) -> Iterator[str]:
     pace = "" if covered.days_left is None else f", about {covered.days_left:.0f} days at the pace of the last week"
-    done = f"{covered.finished} of {covered.items} submissions finished"
+    begun = covered.graded - covered.finished
+    done = f"{covered.finished} of {covered.items} submissions finished{f', {begun} begun' if begun > 0 else ''}"
     yield _sentence(f"{done}; {covered.grades_left} grades to go{pace}.")
     yield _bar(covered.finished, covered.graded, covered.items)
     yield forecast(covered)
@@ -107,7 +108,7 @@ def _table(head: Sequence[str], rows: Sequence[Sequence[str]], classes: Sequence
         f'<tr class="{mark}">' + "".join(f"<td>{escape(cell)}</td>" for cell in row) + "</tr>"
         for row, mark in zip(rows, marks, strict=True)
     ]
-    return f"<table><tr>{cells}</tr>{''.join(lines)}</table>"
+    return f"<table><thead><tr>{cells}</tr></thead>{''.join(lines)}</table>"
 
 
 def _criteria(agreed: Agreement) -> str:

@@ -46,14 +46,22 @@ def histories(found: Sequence[Change]) -> Iterator[str]:
     )
     for item in sorted(by_item):
         rows = "".join(_row(change) for change in by_item[item])
-        yield f"<h3>{escape(item)}</h3><table><tr>{head}</tr>{rows}</table>"
+        yield f'<h3>{escape(item)}</h3><table class="history"><thead><tr>{head}</tr></thead>{rows}</table>'
 
 
 def _row(change: Change) -> str:
     took = "" if change.took_s is None else f"{change.took_s} s"
     evidence = ", ".join(f"{target} {blob[:12]}" for target, blob in change.evidence.items())
-    cells = (change.when, change.evaluator, change.author, took, moves(change), change.rubric, evidence)
-    return "<tr>" + "".join(f"<td>{escape(cell)}</td>" for cell in cells) + "</tr>"
+    cells = {
+        "saved": change.when,
+        "evaluator": change.evaluator,
+        "author": change.author,
+        "took": took,
+        "changed": moves(change),
+        "rubric": change.rubric,
+        "evidence": evidence,
+    }
+    return "<tr>" + "".join(f'<td class="{name}">{escape(cell)}</td>' for name, cell in cells.items()) + "</tr>"
 
 
 def forecast(covered: Coverage) -> str:
@@ -85,7 +93,9 @@ def forecast(covered: Coverage) -> str:
     parts.append(f'<line class="grid" x1="40" x2="{_WIDTH - 20}" y1="{y(end):.1f}" y2="{y(end):.1f}"/>')
     parts.append(f'<text class="soft" x="0" y="{y(end) + 4:.1f}">{end}</text>')
     parts.append(f'<text class="soft" x="40" y="{_HEIGHT - 6}">{first.isoformat()}</text>')
-    if ahead is not None:
+    if ahead is None:
+        parts.append(f'<text class="soft" x="{x(now):.1f}" y="{_HEIGHT - 6}" text-anchor="end">{today}</text>')
+    else:
         line = f'x1="{x(now):.1f}" x2="{x(now + ahead):.1f}" y1="{y(points[-1][1]):.1f}" y2="{y(end):.1f}"'
         parts.append(f'<line class="line ahead" {line}/>')
         last = (today + timedelta(days=round(ahead))).isoformat()

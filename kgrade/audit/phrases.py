@@ -31,8 +31,9 @@ def minutes(seconds: float | None) -> str:
 
 
 def moves(change: Change) -> str:
-    """Return what a save changed, from what to what."""
-    return ", ".join(f"{name} {old} to {new}" for name, (old, new) in change.moved.items()) or "comments only"
+    """Return what a save changed, from what to what; of what was not there before, what it is."""
+    told = (f"{name} {new}" if old == "-" else f"{name} {old} to {new}" for name, (old, new) in change.moved.items())
+    return ", ".join(told) or "comments only"
 
 
 STANDING = ("evaluator", "grades", "shared", "severity", "last 20", "gold items", "to gold", "median time")

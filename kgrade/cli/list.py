@@ -23,6 +23,8 @@ def command(queue: Path, evaluator: str | None, mine: bool, as_json: bool) -> No
     """List the items in queue order: a task's review before its submissions, faulty items included."""
     with desk_at(queue, evaluator) as desk:
         me = desk.evaluator
+        desk.refresh()
+        desk.catch_up()
         places = [place for place in desk.rows() if not mine or _grade_of(place, me)]
         progress = desk.progress()
         blind = desk.settings.blind
@@ -55,7 +57,7 @@ def _evidence(row: ItemRow) -> str:
     """The stages that say something, by target: `cpu: build passed, check failed`."""
     said = []
     for each in row.evidence:
-        stages = [f"{stage} {state}" for stage, state in each.stages.items() if state != "not-run"]
+        stages = [f"{stage} {state}" for stage, state in (each.stages or {}).items() if state != "not-run"]
         said.append(f"{each.target}{' (stale)' if each.stale else ''}: {each.fault or ', '.join(stages) or 'not run'}")
     return "; ".join(said)
 

@@ -11,11 +11,12 @@ from functools import partial
 from pathlib import Path
 
 from kgrade.collection.events import CollectionError, Job, Skipped
+from kgrade.harness.collect import UNSUPPORTED
 from kgrade.harness.device.gpus import find_gpus, gpu_for
 from kgrade.harness.device.nvml import Gpu, Nvml
 from kgrade.harness.run import HandedIn, ItemSource, Machine
 from kgrade.records import codec
-from kgrade.records.evidence import NOT_COLLECTED, STAGES, Evidence
+from kgrade.records.evidence import NOT_COLLECTED, NOT_SUPPORTED, STAGES, Evidence
 from kgrade.records.faults import BadRecord
 from kgrade.records.slugs import ItemId, is_slug
 from kgrade.records.submission import Submission
@@ -262,5 +263,9 @@ def _replace(path: Path, data: bytes) -> None:
 
 
 def _has(evidence: Evidence, stages: Collection[str]) -> bool:
-    """Whether all of `stages` were collected, whatever came of them."""
-    return all(getattr(evidence.stages, stage).reason != NOT_COLLECTED for stage in stages)
+    """Whether all of `stages` were collected, whatever came of them.
+
+    What an earlier version could not collect is still to come where this one can.
+    """
+    waiting = {stage: (NOT_COLLECTED,) if stage in UNSUPPORTED else (NOT_COLLECTED, NOT_SUPPORTED) for stage in stages}
+    return all(getattr(evidence.stages, stage).reason not in reasons for stage, reasons in waiting.items())

@@ -1,12 +1,13 @@
 """My claims at one desk: taken with an item, renewed while I work, given back when I leave it untouched.
 
 They are refs of the remote, or of this repository where there is none. Without a network two people may be given the
-same item: that costs a second opinion and nothing else. No claim, held or lost, ever keeps a grade from being saved,
-and what goes wrong with one is a note.
+same item: that costs a second opinion and nothing else. A slow remote is waited for. No claim, held or lost, ever keeps
+a grade from being saved, and what goes wrong with one is a note.
 """
 
 from __future__ import annotations
 
+import contextlib
 import threading
 import time
 from collections.abc import Callable, Collection
@@ -14,6 +15,8 @@ from datetime import datetime
 
 from kgrade.records.slugs import ItemId
 from kgrade.repository.claims import Claim, Claims, TakenError
+from kgrade.repository.refs import RefMove
+from kgrade.repository.remote import SlowError
 from kgrade.repository.runner import GitError
 
 RENEWALS_PER_LEASE = 4
@@ -56,14 +59,18 @@ class Claiming:
         self._offered: Hold | None = None
         self._graded: dict[ItemId, Claim] = {}
         """Claims on what is graded and in a commit, not yet marked as done."""
+        self._marks: dict[ItemId, Claim] = {}
+        """For some of those the mark, made to go along with the push of the grade."""
+        self._unanswered: set[ItemId] = set()
+        """Items that a slow remote was asked for and has not been heard to give."""
         self.note = ""
         """Why the claims of others cannot be seen, in one sentence; empty when they can."""
 
     def take(self, item: ItemId, *, confirmed: bool = False) -> Hold:
-        """Claim `item`; TakenError when others have all of it.
+        """Claim `item`; TakenError when others have all of it, SlowError when the remote has not said so in time.
 
         A claim that has not moved for its whole lease is taken over; one that ended long ago by the clocks only when
-        the person has `confirmed` that. Trouble with git is a note on the hold, never an error.
+        the person has `confirmed` that. Other trouble with git is a note on the hold, never an error.
         """
         with self._turn:
             hold = self._holds.get(item)
@@ -81,10 +88,15 @@ class Claiming:
         with self._turn:
             if self._offered is not None and self._offered is self._holds.get(item):
                 return
-            before, self._offered = self._offered, None
-            self._offered = self.take(item)
+            taken = self.take(item)
+            before, self._offered = self._offered, taken
             if before is not None:
                 self.leave(before)
+            self._give_back_unanswered()
+
+    def waits(self) -> bool:
+        """Whether a slow remote still owes an answer; known at once, whoever's turn it is."""
+        return self._claims.waits()
 
     @property
     def offered(self) -> ItemId | None:
@@ -155,14 +167,31 @@ class Claiming:
             if hold is not None and hold.claim is not None:
                 self._graded[item] = hold.claim
 
+    def marks(self) -> list[RefMove]:
+        """The moves that mark the slots of what was graded, for the push that brings the grades."""
+        with self._turn:
+            self._marks = {item: self._claims.marked_done(claim) for item, claim in self._graded.items()}
+            return [RefMove(mark.ref, mark.oid, self._graded[item].oid) for item, mark in self._marks.items()]
+
+    def went_along(self, carried: Collection[str]) -> None:
+        """Of the marks those on the refs `carried` were taken by the remote."""
+        with self._turn:
+            for item, mark in self._marks.items():
+                if mark.ref in carried and self._graded.pop(item, None) is not None:
+                    self._claims.went_along(mark)
+            self._marks.clear()
+
     def settle(self) -> list[str]:
         """Mark the slots of what was graded. Answers a sentence for each that could not be."""
-        failed = []
+        failed: list[str] = []
         with self._turn:
             while self._graded:
                 item, claim = self._graded.popitem()
                 try:
                     self._claims.done(claim)
+                except SlowError as why:
+                    self._graded[item] = claim  # marked by the next one
+                    return [*failed, str(why)]
                 except GitError as why:
                     failed.append(f"the grade of {item} stands, but its claim was not marked as done: {why}")
         return failed
@@ -183,6 +212,8 @@ class Claiming:
             thread.join()
         self.settle()
         with self._turn:
+            if not self._claims.waits():
+                self._give_back_unanswered()
             for hold in self._holds.values():
                 self._release(hold)
             self._holds.clear()
@@ -192,6 +223,9 @@ class Claiming:
         try:
             claim, note = self._acquire(item, confirmed), ""
         except TakenError:
+            raise
+        except SlowError:
+            self._unanswered.add(item)
             raise
         except GitError as why:
             claim, note = None, f"{item} could not be claimed, so others may be given it too: {why}"
@@ -210,11 +244,22 @@ class Claiming:
                     return self._claims.take_over(claim, confirmed=confirmed)
             raise
 
+    def _give_back_unanswered(self) -> None:
+        """Release what a slow remote gave me after I had gone on to another item."""
+        asked, self._unanswered = self._unanswered - self._holds.keys(), set()
+        for item in asked:
+            with contextlib.suppress(GitError):  # it ends by itself with its lease
+                for claim in self._claims.holders(item):
+                    if claim.evaluator == self._evaluator and claim.holds:
+                        self._claims.release(claim)
+
     def _renew(self, hold: Hold) -> None:
         with self._turn:
             try:
                 if hold.claim is not None and self._holds.get(hold.item) is hold:
                     hold.claim, hold.note = self._claims.renew(hold.claim), ""
+            except SlowError as why:
+                hold.note = str(why)  # it is mine until its lease ends, and the next renewal is soon enough
             except GitError as why:
                 hold.note = f"{why}; go on, your grade will count as a further one"
             finally:

@@ -5,16 +5,16 @@ from __future__ import annotations
 import contextlib
 import threading
 from collections import Counter
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
 import msgspec
 
+from kgrade.desk.carrying import carry
 from kgrade.desk.claiming import Claiming
 from kgrade.desk.item import HistoryEntry, Item, load_item
 from kgrade.desk.listing import Listing, Progress, without_a_slot
-from kgrade.desk.people import DeskError, Moved, evaluator_of, read_config
+from kgrade.desk.people import DeskError, Moved, Slow, evaluator_of, read_config
 from kgrade.desk.saving import Saved, Saving, grade_in
 from kgrade.desk.seats import Seats, read_only
 from kgrade.desk.sending import Keep, Sending
@@ -32,7 +32,8 @@ from kgrade.repository.drafts import DraftError, Drafts, state_folder
 from kgrade.repository.history import newest_first, touched_last, touches
 from kgrade.repository.index_rows import GradeRow, ItemRow
 from kgrade.repository.opening import git_identity, open_queue, signature
-from kgrade.repository.order import EmptyQueue, Place
+from kgrade.repository.order import EmptyQueue, Place, Places
+from kgrade.repository.remote import SlowError
 from kgrade.repository.remote_claims import claim_refs
 from kgrade.repository.runner import Git, GitError
 from kgrade.repository.sync import EVIDENCE, Standing
@@ -40,6 +41,9 @@ from kgrade.repository.tree import Snapshot, TreeReader
 
 _MOST_SOUGHT: Final = 1000
 """Grades whose order is sought in history: more would not fit one command."""
+
+_WINS_PER_LOSS: Final = 8
+"""Claims to be won in a row before one that was lost is forgotten: with many at work, losing costs more than order."""
 
 
 class Desk:
@@ -61,15 +65,19 @@ class Desk:
         self._listing = Listing(self._sources, self.evaluator)
         self._drafts = Drafts(state_folder(git.common_dir, self.evaluator))
         self._skips = Skips(self._drafts)
+        self._refs = claim_refs(git, queue.remote)
         self._claiming = self._own_claims(identity)
         self._saving = Saving(self._sources, self._claiming, by, self.evaluator)
         # Who grades blind has not even fetched what the others think.
         self._sending = Sending(self._sources.grades, by, self._sources.followed(others=self._sources.named))
+        self._carries = carry(self._refs, self._claiming, self._sending)
         self._choosing = Choosing(self._sources, self._saving, self._sending, self._drafts, self.evaluator)
         self._seats = Seats(self._sources, self._claiming, self._sending, self._drafts, self.evaluator)
         self._turn = threading.RLock()
         self._losses = 0
         """Claims lost to others lately, by which candidates are spread."""
+        self._wins = 0
+        """Claims won in a row."""
         self.notes: list[str] = []
         """Sentences for the person about the last `sync`."""
 
@@ -107,7 +115,7 @@ class Desk:
         """The queue as it stands: the branch, and what waits in its outbox."""
         return self._sources.snapshot()
 
-    def rows(self) -> list[Place]:
+    def rows(self) -> Places:
         """Every item in this evaluator's order, with its state; what others hold says by whom and until when."""
         return self._places({})
 
@@ -116,13 +124,16 @@ class Desk:
         return self._listing.progress()
 
     def next(self, after: ItemId | None = None) -> ItemId | EmptyQueue:
-        """The item to grade now, claimed for me where others could have it too, or why there is none."""
+        """The item to grade now, claimed for me where others could have it too, or why there is none.
+
+        Raises Slow where the remote is there but has not yet said whose an item is: none is given out on a guess.
+        """
         with self._turn:
             lost: dict[ItemId, str] = {}
             while True:
                 skip = order.spread(self.evaluator, self._losses)
                 first = self._first(lost, skip) if after is None else None
-                places = [] if first else self._places(lost)
+                places = Places.of([]) if first else self._places(lost)
                 found = first or order.next_item(places, self._drafts.keys(), after, skip=skip)
                 if skip and isinstance(found, ItemId):
                     found = self._offered(found, lost)
@@ -139,9 +150,18 @@ class Desk:
                 except TakenError as taken:  # someone was faster between the look and the claim
                     lost[found] = ", ".join(map(self._claiming.told, taken.holders)) or str(taken)
                     self._losses += 1
+                    self._wins = 0
+                except SlowError as why:
+                    raise Slow(str(why)) from None
                 else:
-                    self._losses -= not lost and self._losses > 0
+                    self._wins += 1
+                    if self._losses and self._wins % _WINS_PER_LOSS == 0:
+                        self._losses -= 1
                     return found
+
+    def waits(self) -> bool:
+        """Whether a slow remote still owes an answer about claims; known at once, whatever else goes on."""
+        return self._claiming.waits()
 
     def my_grades(self) -> list[tuple[ItemRow, GradeRow]]:
         """My grades that can be read, the one saved last first; times are whole seconds, so history parts equals."""
@@ -165,9 +185,15 @@ class Desk:
 
     def neighbour(self, item: ItemId, step: int) -> ItemId | None:
         """The item `step` places away in order, whatever its state but faulty; None past the ends."""
-        ids = [place.row.id for place in self.rows() if place.state != "faulty" or place.row.id == item]
-        at = ids.index(item) + step if item in ids else 0
-        return ids[at] if 0 <= at < len(ids) else None
+        places = self.rows()
+        at = places.where(item)
+        while at is not None:
+            at += step
+            if not 0 <= at < len(places):
+                return None
+            if places[at].state != "faulty":
+                return places[at].row.id
+        return None
 
     def refresh(self) -> bool:
         """Read the queue again if it moved; whether it did."""
@@ -256,9 +282,12 @@ class Desk:
             sitting.item = shown
             sitting.start = msgspec.structs.replace(sitting.start, about=shown.about, rubric=shown.rubric_ref)
         grade = sitting.grade(self.evaluator, anyway=anyway)
-        if not follow:
-            threading.Thread(target=self._offer_next, args=(item,), name="claim-ahead", daemon=True).start()
+        offering = threading.Thread(target=self._offer_next, args=(item,), name="claim-ahead", daemon=True)
+        if not follow and not self._carries:
+            offering.start()
         saved = self.write(item, grade, base=sitting.start.base, follow=follow)
+        if not follow and self._carries:
+            offering.start()  # its push takes the grade along
         sitting.settle()
         self._skips.set(item, None)
         return saved
@@ -309,14 +338,20 @@ class Desk:
 
         It also does what saves left for later; `notes` are what that has to say.
         """
+        marks = self._claiming.marks() if self._sources.queue.remote is not None else []
+        standing = self._sending.step(cancel, marks)
+        self._claiming.went_along(standing.carried if standing else ())
         left = self._claiming.settle()
-        standing = self._sending.step(cancel)
         self.notes = [*left, *self._sending.notes]
         self._listing.refresh()
         self._listing.note_outlook()
         if not self.read_only:
             self._sources.grades.get_ready()
         return standing
+
+    def catch_up(self, cancel: threading.Event | None = None) -> None:
+        """Read what a very large queue left for later; for a background thread, or for who needs all of it."""
+        self._listing.catch_up(cancel or threading.Event())
 
     def bundle(self, file: Path) -> int:
         """Write what waits for the remote to `file`, for someone who may push; how many commits that are."""
@@ -354,21 +389,22 @@ class Desk:
 
     def _own_claims(self, identity: Identity) -> Claiming:
         lease_s = self.settings.lease_minutes * 60
-        refs, graded = claim_refs(self.git, self._sources.queue.remote), self._sources.graders_of
-        claims = Claims(self._reader, refs, self.evaluator, identity, slots=self._slots, graded=graded, lease_s=lease_s)
+        graded = self._sources.graders_of
+        claims = Claims(
+            self._reader, self._refs, self.evaluator, identity, slots=self._slots, graded=graded, lease_s=lease_s
+        )
         return Claiming(claims, self.evaluator, lease_s, named=self._sources.named)
 
     def _slots(self, item: ItemId) -> int:
         return self._listing.plan().graders(item)
 
-    def _places(self, lost: dict[ItemId, str]) -> list[Place]:
+    def _places(self, lost: dict[ItemId, str]) -> Places:
         """The rows with their states; `lost` are items whose claims others turned out to have."""
         with self._turn:
             return self._at_this_moment(self._listing.standing(), lost)
 
-    def _at_this_moment(self, standing: Sequence[Place], lost: dict[ItemId, str]) -> list[Place]:
-        rows = (place.row for place in standing)
-        held = without_a_slot(rows, self._claiming.others(), self._listing.plan(), self.evaluator)
+    def _at_this_moment(self, standing: Places, lost: dict[ItemId, str]) -> Places:
+        held = without_a_slot(standing, self._claiming.others(), self._listing.plan(), self.evaluator)
         return order.overlaid(
             standing, drafts=self._drafts.keys(), holders={**held, **lost}, skipped=self._skips.left()
         )
@@ -378,7 +414,7 @@ class Desk:
         outlook = None if self._drafts.keys() else self._listing.outlook()
         if outlook is None:
             return None
-        standing = [Place(row=row, state="open") for row in outlook.first]
+        standing = Places.of([Place(row=row, state="open") for row in outlook.first])
         found = order.next_item(self._at_this_moment(standing, lost), (), skip=skip)
         return found if isinstance(found, ItemId) else None
 
@@ -387,7 +423,8 @@ class Desk:
         mine = self._claiming.offered
         if mine is None or mine == found or self._drafts.holds(str(found)):
             return found
-        return mine if any(place.row.id == mine and place.state == "open" for place in self._places(lost)) else found
+        place = self._places(lost).place(mine)
+        return mine if place is not None and place.state == "open" else found
 
     def _graded(self) -> list[ItemId]:
         rows = self._listing.rows()
@@ -400,11 +437,13 @@ class Desk:
         """
         with self._turn:
             drafts = self._drafts.keys()
-            others = [place for place in self._places({}) if place.row.id != saved]
+            places = self._places({})
+            before = places.place(saved)
+            others = places.with_these({saved: Place(row=before.row, state="graded")}) if before else places
             skip = order.spread(self.evaluator, self._losses)
             found = order.next_item(others, [key for key in drafts if key != str(saved)], skip=skip)
             if isinstance(found, ItemId) and not self._drafts.holds(str(found)):
-                with contextlib.suppress(TakenError):
+                with contextlib.suppress(TakenError, SlowError):
                     self._claiming.offer(found)
 
     def _writable(self) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from datetime import date, datetime, timedelta
 from itertools import islice
 from typing import Final
@@ -15,11 +15,15 @@ from kgrade.records.slugs import ItemId, is_foreign
 from kgrade.repository import order
 from kgrade.repository.index import Index
 from kgrade.repository.index_rows import ItemRow
-from kgrade.repository.order import Place
+from kgrade.repository.order import Places, State
 from kgrade.repository.plan import ASSIGNMENTS, Plan, plan_of
 
 _FIRST: Final = 64
 """Open items that an outlook holds: where others claimed or I left as many, the whole queue is read."""
+
+
+_PAUSE_S: Final = 0.01
+_NOT_ASKED: Final[tuple[State, ...]] = ("faulty", "finished", "retired", "assigned")
 
 
 class Progress(msgspec.Struct, frozen=True, kw_only=True):
@@ -49,11 +53,10 @@ class Listing:
         self._evaluator = evaluator
         self._index = Index(sources.reader)
         self._turn = threading.RLock()
+        self._catching_up = threading.Lock()
         self._at: dict[str, str] = {}
-        self._rows: list[ItemRow] = []
-        self._named: list[ItemRow] = []
-        """The rows in the order of names, and in `_turns` the places in it that this evaluator's order goes through."""
-        self._turns: list[int] = []
+        self._stands = False
+        """Whether the rows are here, in this evaluator's order."""
         self._planned: str | None = None
         self._plan_with(Plan(sources.settings))
         self._progress: tuple[date, Progress] | None = None
@@ -68,21 +71,35 @@ class Listing:
                 return False
             self._follow_plan()
             self._index.update((self._sources.queue.ref, at[self._sources.queue.ref]), others)
-            self._put_in_order(self._index.rows())
-            self._at, self._progress = at, None
+            self._take_over()
+            self._at = at
             return True
 
     def rows(self) -> list[ItemRow]:
         """Every item in this evaluator's order, as it stands now."""
-        with self._turn:
-            self.refresh()
-            return self._rows
+        return [place.row for place in self.standing()]
 
-    def standing(self) -> Sequence[Place]:
+    def standing(self) -> Places:
         """The same rows with what their own records make of them; drafts and claims come on top."""
         with self._turn:
-            rows = self.rows()  # first: what is asked of the items may have changed with them
-            return self._standing.places(rows)
+            self.refresh()
+            return self._standing.places()
+
+    def catch_up(self, cancel: threading.Event) -> None:
+        """Read the evidence that was too much to be read with the rest, until all is read or `cancel` is set.
+
+        The turn is given up between pieces, so that others wait for one piece at most.
+        """
+        if not self._catching_up.acquire(blocking=False):
+            return
+        try:
+            while not cancel.wait(_PAUSE_S):
+                with self._turn:
+                    if not self._at or not self._index.read_evidence():
+                        return
+                    self._take_over()
+        finally:
+            self._catching_up.release()
 
     def outlook(self) -> Outlook | None:
         """What was noted down when the refs stood as they do; None where they moved, and once all rows are here."""
@@ -101,8 +118,9 @@ class Listing:
         with self._turn:
             if not self._at or self._noted == self._at:
                 return
-            open_ones = (place.row for place in self._standing.places(self._rows) if place.state == "open")
-            first = list(islice(open_ones, _FIRST))
+            places = self._standing.places()
+            each = map(places.__getitem__, range(places.first_open, len(places)))
+            first = list(islice((place.row for place in each if place.state == "open"), _FIRST))
             outlook = Outlook(on=_today().isoformat(), progress=self.progress(), first=first)
             self._index.note(self._note_name, self._at, msgspec.json.encode(outlook))
             self._noted = self._at
@@ -155,54 +173,57 @@ class Listing:
     def _plan_with(self, plan: Plan) -> None:
         self._plan = plan
         self._standing = order.Standing(self._evaluator, plan, named=self._sources.named)
-        self._named = []  # the order follows the plan
+        self._stands = False  # the order follows the plan
 
-    def _put_in_order(self, named: list[ItemRow]) -> None:
-        """Take over the rows; only ids and times decide the order, and a saved grade changes neither."""
-        same = len(named) == len(self._named) and all(
-            new is old or (new.id, new.created) == (old.id, old.created)
-            for new, old in zip(named, self._named, strict=True)
-        )
-        if not same:
+    def _take_over(self) -> None:
+        """Bring the places in line with the index, by what changed there where that is enough."""
+        changed = self._index.changes()
+        before = self._standing.change(changed) if changed is not None and self._stands else None
+        if changed is None or before is None:
             settings = self._sources.settings
-            ordered = order.in_order(named, order=settings.order, evaluator=self._evaluator, plan=self._plan)
-            places = {row.id: number for number, row in enumerate(named)}
-            self._turns = [places[row.id] for row in ordered]
-        self._named = named
-        self._rows = [named[number] for number in self._turns]
+            named = self._index.rows()
+            self._standing.stand(
+                order.in_order(named, order=settings.order, evaluator=self._evaluator, plan=self._plan)
+            )
+            self._stands, self._progress = True, None
+        elif self._progress is not None:
+            day, progress = self._progress
+            today = progress.today + self._saved_on(day, changed) - self._saved_on(day, before)
+            self._progress = (day, self._as_counted(today))
 
     def _count(self, today: date) -> Progress:
-        found = self._standing.places(self._rows)
-        mine = [grade for row in self._rows for grade in row.grades if grade.evaluator == self._evaluator]
-        near = {(today + timedelta(days=days)).isoformat() for days in (-1, 0, 1)}
-        return Progress(
-            graded=sum(place.state == "graded" for place in found),
-            total=sum(place.state not in ("faulty", "finished", "retired", "assigned") for place in found),
-            # A day begins at most a day earlier or later elsewhere: all other times need no closer look.
-            today=sum(grade.saved[:10] in near and _local_day(grade.saved) == today for grade in mine),
-        )
+        return self._as_counted(self._saved_on(today, (place.row for place in self._standing.places())))
+
+    def _as_counted(self, today: int) -> Progress:
+        counts = self._standing.counts
+        out = sum(counts[state] for state in _NOT_ASKED)
+        return Progress(graded=counts["graded"], total=counts.total() - out, today=today)
+
+    def _saved_on(self, day: date, rows: Iterable[ItemRow]) -> int:
+        """How many of my grades among `rows` were saved on `day`, as days are here."""
+        # A day begins at most a day earlier or later elsewhere: all other times need no closer look.
+        near = {(day + timedelta(days=days)).isoformat() for days in (-1, 0, 1)}
+        mine = (grade for row in rows for grade in row.grades if grade.evaluator == self._evaluator)
+        return sum(grade.saved[:10] in near and _local_day(grade.saved) == day for grade in mine)
 
 
 def without_a_slot(
-    rows: Iterable[ItemRow], claims: Mapping[ItemId, Mapping[str, str]], plan: Plan, evaluator: str
+    places: Places, claims: Mapping[ItemId, Mapping[str, str]], plan: Plan, evaluator: str
 ) -> dict[ItemId, str]:
     """The items on which as many others as the plan asks for are or have been at work, with who, in words.
 
     `claims` says for each item what each evaluator's claim amounts to. Whoever graded without a claim counts too.
     """
     taken: dict[ItemId, str] = {}
-    if not claims:
-        return taken
-    for row in rows:
-        if row.id not in claims:
-            continue
-        held = {name: words for name, words in claims[row.id].items() if name != evaluator}
-        if held and evaluator not in claims[row.id]:
+    for item, claimed in claims.items():
+        place = places.place(item)
+        held = {name: words for name, words in claimed.items() if name != evaluator}
+        if place is not None and held and evaluator not in claimed:
             graded = {
-                grade.evaluator for grade in row.grades if grade.fault is None and not is_foreign(grade.evaluator)
+                grade.evaluator for grade in place.row.grades if grade.fault is None and not is_foreign(grade.evaluator)
             }
-            if len(graded | held.keys()) >= plan.graders(row.id):
-                taken[row.id] = ", ".join(held.values())
+            if len(graded | held.keys()) >= plan.graders(item):
+                taken[item] = ", ".join(held.values())
     return taken
 
 

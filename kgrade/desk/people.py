@@ -18,6 +18,10 @@ class DeskError(Exception):
     """Something a person can mend, in one sentence: what, where, what was expected, what to do."""
 
 
+class Slow(DeskError):
+    """The remote has not answered in time and is waited for; the same again is worth a try once it has."""
+
+
 class Incomplete(DeskError):
     """A sheet that still lacks something; `missing` holds (place, sentence) pairs."""
 

@@ -16,6 +16,7 @@ from kgrade.desk.sources import Sources
 from kgrade.records.slugs import ItemId
 from kgrade.repository.claims import TakenError
 from kgrade.repository.drafts import Drafts
+from kgrade.repository.remote import SlowError
 
 
 class Seats:
@@ -92,6 +93,10 @@ class Seats:
                 words = f"{item} is held {who}; your grade will count as a further one"
                 return SitterPlace(self._claiming, None, words)
             return ReadOnly(f"{item} is held {who}; here it can only be read")
+        except SlowError as why:
+            if mine:
+                return SitterPlace(self._claiming, None, f"whether others hold {item} is not known: {why}")
+            return ReadOnly(f"{why}; until it says whether others hold {item}, open this again, that can only be read")
 
 
 def read_only(drafts: Drafts, evaluator: str) -> str | None:

@@ -12,7 +12,7 @@ from kgrade.desk.sitting import Status
 from kgrade.repository.branches import Branch
 from kgrade.repository.commits import CollisionError
 from kgrade.repository.opening import Signature
-from kgrade.repository.refs import read_ref
+from kgrade.repository.refs import RefMove, read_ref
 from kgrade.repository.remote import Remote
 from kgrade.repository.runner import GitError
 from kgrade.repository.sync import EVIDENCE, Standing, Sync
@@ -42,6 +42,8 @@ class Sending:
         self.notes: list[str] = []
         """What the last step has to say once, such as a working file that was left as it is."""
         self._may_push: bool | None = None
+        self._goes_alone = False
+        """A server refused a push that had a grade with it: the next one is a step's, which says why."""
 
     @property
     def alarms(self) -> list[str]:
@@ -50,19 +52,45 @@ class Sending:
             return []
         return [*self.last.alarms, *([self.last.reason] if self.last.trouble == "rewritten" else [])]
 
-    def step(self, cancel: threading.Event | None = None) -> Standing | None:
-        """One step towards the remote; None without one. DeskError when git itself fails, or `cancel` is set."""
+    def step(self, cancel: threading.Event | None = None, along: Sequence[RefMove] = ()) -> Standing | None:
+        """One step towards the remote; None without one. DeskError when git itself fails, or `cancel` is set.
+
+        `along` are moves of other refs of the remote, which go with the first push.
+        """
         with self._turn:
             try:
                 if self._sync is None:
                     settled = self._branch.settle(self._by.identity, sign=self._by.sign)
                     self.notes = [*settled.notes, *([settled.pending] if settled.pending else [])]
                 else:
-                    self.last = self._sync.step(cancel)
+                    self.last = self._sync.step(cancel, along)
+                    self._goes_alone = self._goes_alone and self.last.state != "pushed"
                     self.notes = self._refusal(self._sync, cancel)
             except GitError as why:
                 raise DeskError(str(why)) from None
             return self.last
+
+    def load(self) -> list[RefMove]:
+        """The move that waits, for a push of other things to the same remote. None while a step is under way.
+
+        Nor where the person has a pre-push hook of their own, which is asked by steps alone.
+        """
+        sync = self._sync
+        if (
+            sync is None
+            or self._goes_alone
+            or self._turn.locked()
+            or (self._branch.git.own_hooks / "pre-push").exists()
+        ):
+            return []
+        move = sync.load()
+        return [move] if move is not None else []
+
+    def unload(self, *, refused: bool) -> None:
+        """A push took along what `load` said, or was `refused` altogether."""
+        self._goes_alone = refused
+        if self._sync is not None:
+            self._sync.unload()
 
     def _refusal(self, sync: Sync, cancel: threading.Event | None) -> list[str]:
         """Once, before there is anything to send: whether this person may send at all. Whatever was sent tells too."""

@@ -14,8 +14,8 @@ from typing import Any
 from kgrade.exchange.brought import Arrivals, BroughtGrade, BroughtSubmission, Noted, Refused
 from kgrade.exchange.fields import Fields, Misfit, name_of, place_of, read_yaml, time_of
 from kgrade.exchange.hollow import hollow_files, hollow_task
+from kgrade.exchange.notes import note_of
 from kgrade.exchange.options import Options
-from kgrade.records import yaml_text
 from kgrade.records.rubric import Verdict
 from kgrade.records.submission import Origin, Submission
 
@@ -83,7 +83,7 @@ def annotation(value: Any, place: str, path: Path, options: Options) -> Arrivals
         evaluator=options.evaluator_of(SOURCE),
         verdict=verdict,
         feedback=_feedback(whole),
-        note=f"{MARK}\n{yaml_text.write(whole).decode()}",
+        note=note_of(MARK, whole),
         saved=when,
     )
 

@@ -7,9 +7,9 @@ from typing import Any
 
 from kgrade.exchange.annotated import MARK, canonical
 from kgrade.exchange.answers import file_name
+from kgrade.exchange.notes import imported_note
 from kgrade.exchange.standing import Export, Graded
 from kgrade.records import yaml_text
-from kgrade.records.faults import BadRecord
 from kgrade.records.grade import Grade, LineNote
 
 ReadLines = Callable[[Graded, Grade, LineNote], str]
@@ -34,14 +34,8 @@ def annotation_files(found: Export, text_of: ReadLines, *, named: bool) -> Itera
 
 def _as_it_came(grade: Grade) -> dict[str, Any] | None:
     """The annotation that an imported grade holds."""
-    first, _, text = grade.private_note.partition("\n")
-    if first != MARK:
-        return None
-    try:
-        held = yaml_text.read(text.encode(), grade.item)[0]
-    except BadRecord:
-        return None
-    return canonical(held) if isinstance(held, dict) and held.get("run_id") else None
+    held = imported_note(grade, MARK)
+    return canonical(held) if held is not None and held.get("run_id") else None
 
 
 def _without_names(values: dict[str, Any], item: str) -> dict[str, Any]:

@@ -11,9 +11,8 @@ from typing import Any, Literal
 
 from kgrade.exchange.brought import BroughtGrade
 from kgrade.exchange.fields import Fields, name_of
+from kgrade.exchange.notes import imported_note, note_of
 from kgrade.exchange.standing import Graded
-from kgrade.records import yaml_text
-from kgrade.records.faults import BadRecord
 from kgrade.records.grade import Grade
 from kgrade.records.rubric import Verdict
 from kgrade.records.slugs import FOREIGN
@@ -74,7 +73,7 @@ def brought_words(block: Fields, task: str, submission: str) -> Iterator[Brought
             evaluator=name_of(FOREIGN + by),
             verdict=verdict,
             feedback="\n\n".join(part for part in (head, word.text("feedback", "").strip()) if part) + "\n",
-            note=f"{MARK}\n{yaml_text.write(dict(word.values)).decode()}",
+            note=note_of(MARK, word.values),
             saved=saved,
             given_by=by,
         )
@@ -82,14 +81,8 @@ def brought_words(block: Fields, task: str, submission: str) -> Iterator[Brought
 
 def _as_it_came(grade: Grade) -> Word | None:
     """The word that an imported grade holds."""
-    first, _, text = grade.private_note.partition("\n")
-    if first != MARK:
-        return None
-    try:
-        held = yaml_text.read(text.encode(), grade.item)[0]
-    except BadRecord:
-        return None
-    return held if isinstance(held, dict) and {"evaluator", "verdict"} <= set(held) else None
+    held = imported_note(grade, MARK)
+    return held if held is not None and {"evaluator", "verdict"} <= set(held) else None
 
 
 def _given_here(grade: Grade) -> Word:

@@ -20,12 +20,12 @@ from kgrade.harness.arguments import Argument
 from kgrade.harness.build.launches import Assembling, Launched, Lowered
 from kgrade.harness.build.targets import Architecture
 from kgrade.harness.build.toolkit import find_assembler, find_disassembler
-from kgrade.harness.check import CANDIDATE
+from kgrade.harness.check import CANDIDATE, SEED_BITS
 from kgrade.harness.compiled import behind_wall, relative
-from kgrade.harness.drawing import NotDrawable, draw_arguments
+from kgrade.harness.drawing import NotDrawable
 from kgrade.harness.failures import classify
 from kgrade.harness.losses import failure
-from kgrade.harness.numerics.formats import numpy_dtype
+from kgrade.harness.oracle import Oracle
 from kgrade.harness.run import Run
 from kgrade.harness.standby import Standby
 from kgrade.harness.workers import Lost
@@ -53,11 +53,12 @@ class Captured:
 
 @dataclass
 class Ahead:
-    """One Triton submission and the architecture that it is compiled for."""
+    """One Triton submission and the architecture that it is compiled for; `oracle` knows what its cases are."""
 
     run: Run
     workers: Standby
     arch: Architecture
+    oracle: Oracle
     replay: list[tuple[list[Argument], bool]] = field(default_factory=list)
     left: dict[str, None] = field(default_factory=dict)
 
@@ -94,11 +95,19 @@ class Ahead:
         task = self.run.source.task
         found = Captured()
         cases = distinct_cases(task)
+        made: list[tuple[int, Case]] = []
         for index, case in enumerate(cases):
             self.run.watch.step("build", index, len(cases), f"launches of {case.name}")
-            self._case(found, case, shapes_of(task, case), fake=True)
-        if found.stopped and len(found.stopped) == len(cases):
-            self._with_data(found, cases)
+            try:
+                arguments = self.oracle.shapes(case, secrets.randbits(SEED_BITS))
+            except (NotDrawable, Lost) as why:
+                found.stopped[case.name] = {"type": "its inputs", "place": task.reference, "message": str(why)}
+                continue
+            arrays = [each.value for each in arguments if isinstance(each.value, np.ndarray)]
+            made.append((sum(array.nbytes for array in arrays), case))
+            self._case(found, case, arguments, fake=True)
+        if made and len(found.stopped) == len(cases):
+            self._with_data(found, min(made, key=lambda each: each[0])[1])
         found.launches = list(self._launches())
         return found
 
@@ -118,13 +127,11 @@ class Ahead:
         self.replay.append((arguments, fake))
         return worker.capture(CANDIDATE, arguments, task.limits.run_s, fake=fake, gradients=task.backward)
 
-    def _with_data(self, found: Captured, cases: Sequence[Case]) -> None:
+    def _with_data(self, found: Captured, smallest: Case) -> None:
         """Host code that asks for values gets them, at the smallest case; a kernel's own results it cannot have."""
-        task = self.run.source.task
-        smallest = min(cases, key=lambda case: sum(a.value.nbytes for a in _arrays(shapes_of(task, case))))
         try:
-            arguments = draw_arguments(task, smallest, secrets.randbits(62))
-        except NotDrawable:
+            arguments = self.oracle.draw(smallest, secrets.randbits(SEED_BITS))
+        except (NotDrawable, Lost):
             return
         before = found.stopped.pop(smallest.name)
         self.run.watch.step("build", 0, 1, f"launches of {smallest.name}, with data")
@@ -239,27 +246,6 @@ def distinct_cases(task: Task) -> list[Case]:
     return list({(str(case.symbols), case.dtype, case.layout): case for case in reversed(every)}.values())[::-1][
         :MOST_CASES
     ]
-
-
-def shapes_of(task: Task, case: Case) -> list[Argument]:
-    """The case's arguments as shapes: each array is one element seen everywhere. Scalars get their smallest value."""
-    arguments = []
-    for name, spec in task.inputs.items():
-        dtype = task.dtype(spec, case)
-        if spec.scalar:
-            arguments += draw_arguments(_only(task, name), case, 0)
-            continue
-        array = np.broadcast_to(np.zeros((), numpy_dtype(dtype)), task.input_shape(name, case))
-        arguments.append(Argument(name, array, case.layout if case.layout in spec.layouts else "contiguous"))
-    return arguments
-
-
-def _only(task: Task, name: str) -> Task:
-    return msgspec.structs.replace(task, inputs={name: task.inputs[name]})
-
-
-def _arrays(arguments: Sequence[Argument]) -> list[Any]:
-    return [each for each in arguments if isinstance(each.value, np.ndarray)]
 
 
 def _launched(described: Any) -> Launched | None:

@@ -127,12 +127,13 @@ class Candidate:
         """Whether CUDA sources that it loads can run here: where tensors are PyTorch's, and on the CPU."""
         return self.run.target == INTERPRETED and self.method.framework == "torch"
 
-    def build(self) -> Build:
+    def build(self, oracle: Oracle) -> Build:
         """Return the build stage: compiled ahead of time where that can be done, else built when it can be imported."""
         if self.failure is None and self.arch and self.compiling:
-            kind = Traced if self.method.framework == "jax" else Ahead
             try:
-                return kind(self.run, self.compiling, self.arch).build()
+                if self.compiling.recipe.framework == "jax":
+                    return Traced(self.run, self.compiling, self.arch).build()
+                return Ahead(self.run, self.compiling, self.arch, oracle).build()
             finally:
                 if self.compiling is not self.workers:
                     self.run.close("ahead", self.compiling)

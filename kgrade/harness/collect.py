@@ -29,6 +29,7 @@ from kgrade.harness.run import ItemSource, Machine, Run
 from kgrade.harness.start import build_start
 from kgrade.harness.timing.ceilings import kept
 from kgrade.records.evidence import (
+    NOT_SUPPORTED,
     Build,
     Check,
     Evidence,
@@ -42,7 +43,8 @@ from kgrade.records.evidence import (
     Tool,
 )
 
-NOT_BUILT = "this version of kgrade does not collect it"
+UNSUPPORTED = ("sanitize",)
+"""Stages that this version does not collect."""
 REVIEW = "a task review: there is no submission to look at"
 
 
@@ -67,8 +69,8 @@ def collect(
         else:
             run.write_files()
             found = _submission(run, stages) if source.solution is not None else _review(run, stages)
-        if "sanitize" in stages:
-            found = msgspec.structs.replace(found, sanitize=Stage(status="not-run", reason=NOT_BUILT))
+        missing = {each: Stage(status="not-run", reason=NOT_SUPPORTED) for each in UNSUPPORTED if each in stages}
+        found = msgspec.structs.replace(found, **missing)
         around = environment(
             run.machine.wall, run.versions, interpreter=target == INTERPRETED, gpu=run.gpu, clocks=run.clocks
         )
@@ -98,7 +100,7 @@ def _submission(run: Run, wanted: Collection[str]) -> Stages:
         if candidate.workers is not None:
             ending.callback(run.close, "kernel", candidate.workers)
         if "build" in wanted:
-            found["build"] = candidate.build()
+            found["build"] = candidate.build(oracle)
         if "check" in wanted:
             found["check"] = candidate.check(oracle)
         if "time" in wanted:

@@ -61,7 +61,7 @@ class EmulatedCandidate:
             return None
         return cls(run, emulated_target(task))
 
-    def build(self) -> Build:
+    def build(self, oracle: Oracle) -> Build:
         """Return the build stage: the translation compiles, or why not. Whose fault it is, nvcc says, not this."""
         seconds = self.made.seconds if self.made else 0.0
         log = self.run.keep_log("build", self.made.log.encode()) if self.made else None

@@ -2,7 +2,8 @@
 
 All sides take turns in random order, so that a drift of the machine meets each of them. Every side is restarted
 twice: what one process happens to get (its addresses, its cores) is not taken for a property of the kernel. The
-candidate also runs against a second process of itself: what that shows is noise, and bounds what may be said.
+candidate also runs against a second process of itself: what that shows is noise, and bounds what may be said. Where it
+shows too much for anything to be said, further processes are measured.
 """
 
 from __future__ import annotations
@@ -24,17 +25,18 @@ from kgrade.harness.numerics.formats import numpy_dtype
 from kgrade.harness.oracle import Expected, Oracle
 from kgrade.harness.progress import Watch
 from kgrade.harness.standby import Standby
-from kgrade.harness.timing.sides import CASE_BOX_S, LARGEST_BYTES, ON_DEVICE, ON_INTERPRETER, SAMPLE_US, Side
-from kgrade.harness.timing.statistics import judged, speedup, visible_difference
+from kgrade.harness.timing.sides import CASE_BOX_S, LARGEST_BYTES, ON_DEVICE, ON_INTERPRETER, Side
+from kgrade.harness.timing.statistics import is_too_noisy, judged, speedup, visible_difference
 from kgrade.harness.workers import REST_S, Lost
 from kgrade.records.evidence import Case, CaseTiming, Samples, Speedup, StageStatus, Timing
 from kgrade.records.expressions import Expression
 from kgrade.records.task import Task
 
 LARGEST_FLOPS = 2e9
-PROCESSES = 3  # a side
+PROCESSES = 3  # a side, at least
+MOST_PROCESSES = 8
 REPEATS = 2  # of a process in which the device was throttled or shared
-SAMPLES = (2, 13)  # at least and at most, a process
+SAMPLES = (2, 16)  # at least and at most, a process
 ITSELF = "itself"
 NOT_INDICATIVE = "interpreter: not indicative"
 
@@ -54,6 +56,15 @@ class Turn:
     def candidate(self) -> Side:
         """The side that is judged."""
         return self.sides[0]
+
+    @property
+    def is_undecided(self) -> bool:
+        """Whether noise forbids a verdict that a further process could still allow."""
+        samples, itself = self.candidate.samples(), self.sides[1].samples()
+        if self.given_up is not None or samples is None or itself is None:
+            return False
+        against = _compared(ITSELF, itself, samples)
+        return against is not None and is_too_noisy(against)
 
 
 @dataclass(frozen=True)
@@ -84,15 +95,20 @@ class Measuring:
         broken = self._load_baselines()
         twin = self.candidates.twin()
         turns = [self._turn(case, twin, broken) for case in cases]
-        idle = None
+        idle, played = None, 0
         try:
-            for number in range(PROCESSES):
+            for number in range(MOST_PROCESSES):
+                playing = turns if number < PROCESSES else [turn for turn in turns if turn.is_undecided]
+                if not playing:
+                    break
                 if number > 0:
                     for standby in (self.candidates, twin, *([self._baselines] if self._names else [])):
                         standby.restart()
-                for index, turn in enumerate(turns):
-                    watch.step("time", number * len(turns) + index, PROCESSES * len(turns), turn.case.name)
+                for index, turn in enumerate(playing):
+                    total = max(PROCESSES * len(turns), played + len(playing) - index)
+                    watch.step("time", played, total, turn.case.name)
                     self._play(turn, watch)
+                    played += 1
                 idle = idle or self._idle(turns)
         finally:
             twin.close()
@@ -120,12 +136,12 @@ class Measuring:
         flops, moved = work(self.task, case)
         how = ON_DEVICE if self.indicative else ON_INTERPRETER
         told = self.launch(case) if self.launch is not None else None
-        sides = [
-            Side(CANDIDATE, self.candidates, how=how, cache=self.cache, launch=told),
-            Side(ITSELF, twin, CANDIDATE, how, self.cache, told),
-        ]
+        first_s = self.task.limits.run_s if self.indicative else CASE_BOX_S
+        common: dict[str, Any] = {"how": how, "cache": self.cache, "first_s": first_s}
+        candidate = Side(CANDIDATE, self.candidates, launch=told, **common)
+        sides = [candidate, Side(ITSELF, twin, CANDIDATE, launch=told, like=candidate, **common)]
         for name in self._names:
-            sides.append(Side(name, self._baselines, how=how, cache=self.cache, missing=broken.get(name)))
+            sides.append(Side(name, self._baselines, missing=broken.get(name), like=candidate, **common))
         turn = Turn(case, CaseTiming(case=case, flops=flops, bytes=moved), sides)
         if not self.indicative and ((flops or 0) > LARGEST_FLOPS or (moved or 0) > LARGEST_BYTES):
             size = f"{flops or 0:.3g} operations on {moved or 0:.3g} bytes"
@@ -162,7 +178,7 @@ class Measuring:
             return
         for side in turn.sides:
             side.attempt(arguments, first=True)
-        round_s = sum(max(side.first_us or 0.0, SAMPLE_US) for side in turn.sides) / 1e6
+        round_s = sum(side.sample_us for side in turn.sides) / 1e6
         rounds = int(np.clip(CASE_BOX_S / PROCESSES / max(round_s, 1e-6), *SAMPLES))
         shuffle = secrets.SystemRandom().shuffle
         for _ in range(rounds):
@@ -212,7 +228,8 @@ class Measuring:
         return Timing(
             status=status,
             reason=reason,
-            method=f"{self.method}; {PROCESSES} processes a side, in turn, in random order",
+            method=f"{self.method}; {PROCESSES} processes a side, up to {MOST_PROCESSES} where noise forbids a verdict,"
+            " in turn, in random order",
             indicative=self.indicative,
             cases=timed,
             notes=[*([] if self.indicative else [NOT_INDICATIVE]), *doubts, *remarks],

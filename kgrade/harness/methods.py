@@ -65,12 +65,11 @@ def candidate_method(task: Task) -> Method | None:
 
 def ahead_method(task: Task, vendor: str) -> Method | None:
     """Return how the kernels of `task` are compiled for a device of `vendor` that is not here, or None."""
-    able = {
-        "triton": (TRITON_AHEAD, ("cuda", "rocm")),
-        "pallas": (PALLAS_AHEAD, ("tpu", "cuda")),
-    }
-    method, vendors = able.get(task.language, (None, ()))
-    return method if vendor in vendors and task.interface == "function" else None
+    if task.language == "triton" and vendor in ("cuda", "rocm"):
+        return TRITON_AHEAD
+    if task.language == "pallas" and vendor in ("tpu", "cuda") and task.interface == "function":
+        return PALLAS_AHEAD
+    return None
 
 
 def device_method(task: Task) -> Method | None:

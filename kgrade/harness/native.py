@@ -51,7 +51,7 @@ class NativeCandidate:
             return None
         return cls(run)
 
-    def build(self) -> Build:
+    def build(self, oracle: Oracle) -> Build:
         """Return the build stage: what nvcc says of the target, and what each kernel costs."""
         return compile_solution(self.run)
 

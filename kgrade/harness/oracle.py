@@ -17,6 +17,7 @@ from kgrade.harness.arguments import Argument, Array, Form, Made, Returned
 from kgrade.harness.drawing import rooms, upstream_gradients
 from kgrade.harness.foreign import AS_RETURNED
 from kgrade.harness.inputs import arguments as arguments_of
+from kgrade.harness.inputs import shapes as shapes_of
 from kgrade.harness.numerics.comparison import NonFinite
 from kgrade.harness.numerics.formats import numpy_dtype
 from kgrade.harness.numerics.judge import acceptable, judge
@@ -65,6 +66,22 @@ class Oracle:
             return self.workers.get().make(function, name, room, self.task.limits.run_s, **details)
 
         return arguments_of(self.task, case, seed, make, self.source.workloads, dict(self.source.task_files))
+
+    def shapes(self, case: Case, seed: int) -> list[Argument]:
+        """Return what `draw` returns, without data; raise as it does.
+
+        Inputs that a problem's own code cannot make without data, because it looks at values, are made in full.
+        """
+
+        def make(function: str, name: str, room: int, **details: Any) -> Made:
+            try:
+                return self.workers.get().make(function, name, room, self.task.limits.run_s, fake=True, **details)
+            except Lost as lost:
+                if not lost.alive:
+                    raise
+            return self.workers.get().make(function, name, room, self.task.limits.run_s, **details)
+
+        return shapes_of(self.task, case, seed, make, self.source.workloads)
 
     def expected(self, case: Case, arguments: Sequence[Argument], seed: int) -> Expected:
         """Return what is right for `arguments`; raise `Lost` when the reference fails in float64."""

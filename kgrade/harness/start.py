@@ -7,7 +7,9 @@ from dataclasses import replace
 
 from kgrade.harness.candidate import Candidate
 from kgrade.harness.compiled import compile_solution
-from kgrade.harness.methods import INTERPRETED
+from kgrade.harness.foreign import oracle_functions
+from kgrade.harness.methods import INTERPRETED, oracle_method
+from kgrade.harness.oracle import Oracle
 from kgrade.harness.run import Run
 from kgrade.records.evidence import Build
 from kgrade.records.task import Task
@@ -49,9 +51,12 @@ def _build(run: Run) -> Build:
     candidate = Candidate.of(run)
     if candidate is None:
         return compile_solution(run)
+    task = run.source.task
+    oracles = run.workers("task", oracle_method(task), oracle_functions(task), precise=True)
     try:
-        return candidate.build()
+        return candidate.build(Oracle(run.source, oracles))
     finally:
+        run.close("oracle", oracles)
         if candidate.workers is not None:
             run.close("kernel", candidate.workers)
 

@@ -7,10 +7,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from kgrade.harness.ahead import distinct_cases, empty_grids, said_of, shapes_of
+from kgrade.harness.ahead import distinct_cases, empty_grids, said_of
 from kgrade.harness.build.targets import Architecture
 from kgrade.harness.check import CANDIDATE
 from kgrade.harness.failures import classify
+from kgrade.harness.inputs import shapes_of
 from kgrade.harness.losses import failure
 from kgrade.harness.run import Run
 from kgrade.harness.standby import Standby

@@ -29,7 +29,7 @@ from kgrade.harness.arguments import (
     unpacked,
 )
 from kgrade.harness.channel import Broken, Cancelled, Channel, Memory, TooLate
-from kgrade.harness.device.gpus import nodes
+from kgrade.harness.device.gpus import driver_folders, nodes
 from kgrade.harness.device.nvml import Gpu
 from kgrade.harness.endings import how_it_ended
 from kgrade.harness.sandbox import Bind, Ended, Interpreter, Shut, Wall, start
@@ -155,10 +155,14 @@ class Worker:
         binds += [Bind(PACKAGE, INSIDE / "worker"), Bind(self.folder, INSIDE / "queue")]
         if self.device is not None and CPU_LIST.exists():
             binds.append(Bind(CPU_LIST, CPU_LIST))  # libtpu counts the processors there, and aborts where it cannot
+        environment = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
+        environment["CUDA_VISIBLE_DEVICES"] = self.gpu.uuid if self.gpu else ""
         if self.gpu is not None:
             binds += [Bind(node, node, node=True) for node in nodes(self.gpu)]
-        threads = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
-        return binds, {**threads, "CUDA_VISIBLE_DEVICES": self.gpu.uuid if self.gpu else ""}
+            if of_driver := driver_folders():
+                binds += [Bind(folder, folder) for folder in of_driver if not folder.is_relative_to("/usr")]
+                environment["LD_LIBRARY_PATH"] = ":".join(str(folder) for folder in of_driver)
+        return binds, environment
 
     def place(self, file: str) -> str:
         """Return the path of `file`, relative to the worker's folder, as the worker sees it."""
@@ -288,17 +292,25 @@ class Worker:
         """Return what the checks of an emulated launcher saw in its last call, as the worker tells it."""
         return _text(self._ask("faults", within_s, function=function).get("text", ""))
 
-    def make(self, function: str, name: str, room: int, within_s: float, **details: Any) -> Made:
-        """Let the task's own code make arrays, named after `name`; together they may take `room` bytes."""
+    def make(self, function: str, name: str, room: int, within_s: float, *, fake: bool = False, **details: Any) -> Made:
+        """Let the task's own code make arrays, named after `name`; together they may take `room` bytes.
+
+        With `fake` it makes them without data: each array that is returned is one element seen everywhere.
+        """
         with contextlib.closing(Memory.holding([])) as nothing, contextlib.closing(Memory.empty(room)) as received:
             memory = [nothing, received]
-            answer = self._ask("make", within_s, memory, function=function, name=name, room=room, details=details)
+            told = {"function": function, "name": name, "room": room, "fake": fake, "details": details}
+            answer = self._ask("make", within_s, memory, **told)
             try:
-                arrays = {}
+                arrays: dict[str, Array] = {}
                 for entry in answer["made"]:
                     dtype, shape = dtype_of(str(entry["dtype"])), shape_of(entry["shape"])
+                    called = _text(entry["name"])[:200]
+                    if fake:
+                        arrays[called] = np.broadcast_to(np.zeros((), dtype), shape)
+                        continue
                     raw = received.read(int(entry["offset"]), math.prod(shape) * dtype.itemsize)
-                    arrays[_text(entry["name"])[:200]] = np.frombuffer(raw, dtype).reshape(shape)
+                    arrays[called] = np.frombuffer(raw, dtype).reshape(shape)
                 form = answer["form"]
             except (Broken, TypeError, ValueError, KeyError, OverflowError) as error:
                 raise Lost("form", f"what {function} made cannot be read: {error}", str(error), alive=True) from None
@@ -339,13 +351,19 @@ class Worker:
             claimed = self._ask("hold", within_s, [memory], inputs=specs, sets=sets, **more).get("prepare_us")
         return float(claimed) if isinstance(claimed, float) and 0 <= claimed < math.inf else 0.0
 
-    def repeat(self, function: str, within_s: float, *, cache: str | None = None) -> list[float]:
-        """Call `function` on every set held; return the worker's own claim of microseconds per call.
+    def repeat(
+        self, function: str, within_s: float, *, cache: str | None = None, spin_us: float = 0.0
+    ) -> tuple[list[float], float]:
+        """Call `function` on every set held; return the worker's own claims, in microseconds.
 
-        On a GPU `cache` is `cold` or `warm`, and the function of no name does all but the call.
+        They are what each call took, and what the host took to launch the slowest. On a GPU `cache` is `cold` or
+        `warm`, `spin_us` is how long the device is kept busy before each call, and the function of no name does all but
+        the call.
         """
-        claimed = self._ask("repeat", within_s, function=function, cache=cache).get("claimed_us")
-        return [value for value in claimed if isinstance(value, float)] if isinstance(claimed, list) else []
+        answer = self._ask("repeat", within_s, function=function, cache=cache, spin_us=spin_us)
+        claimed, launch_us = answer.get("claimed_us"), answer.get("launch_us")
+        each = [value for value in claimed if isinstance(value, float)] if isinstance(claimed, list) else []
+        return each, launch_us if isinstance(launch_us, float) and 0 <= launch_us < math.inf else 0.0
 
     def nothing(self) -> None:
         """Go there and back."""

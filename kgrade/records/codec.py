@@ -7,6 +7,8 @@ is known, the key path, what was found and what was expected.
 from __future__ import annotations
 
 import difflib
+import functools
+import re
 from collections.abc import Iterator
 from typing import Annotated, Any, Literal, TypeVar, Union
 
@@ -22,6 +24,9 @@ R = TypeVar("R", bound=Record)
 
 def decode(kind: type[R], data: bytes, path: str) -> R:
     """Read `data`, the content of the file at `path` (YAML, or JSON by its suffix), as a `kind`; raise BadRecord."""
+    sound = _at_once(kind, data, path)
+    if sound is not None:
+        return sound
     lines: yaml_text.Lines = {}
     if path.endswith(".json"):
         value = _json(data, path)
@@ -35,7 +40,7 @@ def decode(kind: type[R], data: bytes, path: str) -> R:
         problems = list(record.problems())
     except msgspec.ValidationError as why:
         record = None
-        problems = [p for p, _ in _misfits(inspect.type_info(kind), value, ())] or [
+        problems = [p for p, _ in _misfits(_shape(kind), value, ())] or [
             Problem(where="", found=str(why), expected=kind.__name__.lower())
         ]
     if problems or record is None:
@@ -51,6 +56,40 @@ def encode_yaml(record: Record) -> bytes:
 def encode_json(record: Record) -> bytes:
     """Return the record as JSON, indented so that a diff in git shows which value moved."""
     return msgspec.json.format(msgspec.json.encode(record), indent=1) + b"\n"
+
+
+_TAG_FIRST = re.compile(rb'\s*\{\s*"schema"\s*:')
+"""How JSON begins whose own tag comes first; whether it is there cannot be told from the decoded record."""
+
+
+def _at_once(kind: type[R], data: bytes, path: str) -> R | None:
+    """The record where it is sound and simply written, as nearly all are; None says nothing but to look closely."""
+    if len(data) > yaml_text.LARGEST_FILE:
+        return None
+    try:
+        if path.endswith(".json"):
+            if kind.__struct_config__.tag_field != "schema" or not _TAG_FIRST.match(data):
+                return None
+            record = _decoder(kind).decode(data)
+        else:
+            value = yaml_text.read_simple(data)
+            if value is None or (kind.__struct_config__.tag_field or "") not in ("", *value):
+                return None
+            record = msgspec.convert(value, kind, strict=True)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        return None
+    return None if any(True for _ in record.problems()) else record
+
+
+@functools.cache
+def _decoder(kind: type[R]) -> msgspec.json.Decoder[R]:
+    return msgspec.json.Decoder(kind)
+
+
+@functools.cache
+def _shape(kind: type[Record]) -> inspect.Type:
+    """The shape of `kind`, which takes milliseconds to find out."""
+    return inspect.type_info(kind)
 
 
 def _json(data: bytes, path: str) -> Any:

@@ -95,6 +95,8 @@ class Profiling(Part, frozen=True, kw_only=True):
 
 
 NOT_COLLECTED = "not collected yet"
+NOT_SUPPORTED = "this version of kgrade does not collect it"
+"""What a version writes as the reason of a stage that it cannot collect; a later one may be able to."""
 
 
 class Stages(Part, frozen=True, kw_only=True):

@@ -94,6 +94,12 @@ class RefMover(Protocol):
     def drop(self, refs: Mapping[str, str]) -> int:
         """Remove those refs that still stand at the given ids; how many are gone."""
 
+    def note(self, ref: str, oid: str) -> None:
+        """A ref was moved to `oid` by a push of other things."""
+
+    def waits(self) -> bool:
+        """Whether something asked before is still without an answer; known at once."""
+
 
 class LocalRefs:
     """Claim refs of this repository, for queues without a remote."""
@@ -110,6 +116,13 @@ class LocalRefs:
 
     def refresh(self) -> None:
         """Nothing to do here either."""
+
+    def note(self, ref: str, oid: str) -> None:
+        """Nothing to do: this repository's refs are read as they stand."""
+
+    def waits(self) -> bool:
+        """Never: nobody else is asked."""
+        return False
 
     def drop(self, refs: Mapping[str, str]) -> int:
         """Remove those refs that still stand at the given ids; how many are gone."""
@@ -163,6 +176,8 @@ class Claims:
         self._first_seen: dict[str, tuple[str, float]] = {}
         self._decoded: dict[str, tuple[str, Claim | None]] = {}
         """By ref, the id that it had and the claim in it: of thousands of claims, few move between two looks."""
+        self._made: set[str] = set()
+        """What was asked of the refs from here: a slow remote may have done it after the answer was given up."""
 
     def holders(self, item: ItemId | None = None) -> tuple[Claim, ...]:
         """Every claim of `item`, or of the queue, in whatever state, by ref; damaged ones are left out."""
@@ -182,6 +197,10 @@ class Claims:
     def refresh(self) -> None:
         """See every claim as it stands now; GitError where that cannot be asked."""
         self._refs.refresh()
+
+    def waits(self) -> bool:
+        """Whether a slow remote still owes an answer; known at once."""
+        return self._refs.waits()
 
     def expiry(self, claim: Claim) -> Expiry:
         """Whether a holding claim may be taken over: not yet, freely, or once the person confirms.
@@ -240,6 +259,14 @@ class Claims:
         """Mark the slot as graded; LostError when it was taken over (the grade stands all the same)."""
         return self._held(claim, "done")
 
+    def marked_done(self, claim: Claim) -> Claim:
+        """What `done` would make of `claim`, stored but moved nowhere: for a push that goes to the remote anyway."""
+        return self._make(claim.item, claim.slot, "done", claim.ref, claim.oid)
+
+    def went_along(self, marked: Claim) -> None:
+        """The remote took `marked` with a push of other things."""
+        self._refs.note(marked.ref, marked.oid)
+
     def reopen(self, claim: Claim) -> Claim:
         """Hold a slot again that this evaluator had marked as graded; LostError when it is not theirs any more."""
         if claim.state != "done" or claim.evaluator != self._evaluator:
@@ -286,6 +313,10 @@ class Claims:
     def _held(self, claim: Claim, state: State) -> Claim:
         moved = self._move(claim, state)
         if moved is None:
+            now = next((each for each in self.holders(claim.item) if each.ref == claim.ref), None)
+            if now is not None and now.oid in self._made:
+                moved = now if now.state == state else self._move(now, state) if now.holds else None
+        if moved is None:
             raise LostError(f"the claim on {claim.item} was moved by someone else")
         return moved
 
@@ -293,6 +324,10 @@ class Claims:
         return self._write(claim.item, claim.slot, state, claim.ref, claim.oid)
 
     def _write(self, item: ItemId, slot: int, state: State, ref: str, old: str | None) -> Claim | None:
+        made = self._make(item, slot, state, ref, old)
+        return made if self._refs.move(ref, made.oid, old) else None
+
+    def _make(self, item: ItemId, slot: int, state: State, ref: str, old: str | None) -> Claim:
         # The nonce: two clients that moved a ref to the very same object would both believe that they won.
         nonce = str(uuid.uuid4())
         host = neutral(socket.gethostname())
@@ -308,8 +343,7 @@ class Claims:
         text = f"claim: {item} {state} ({self._evaluator})\n\n" + "".join(f"{k}: {v}\n" for k, v in trailers.items())
         at = int(self._wall())
         oid = self._commit(text, old, at)
-        if not self._refs.move(ref, oid, old):
-            return None
+        self._made.add(oid)
         return Claim(item, slot, self._evaluator, nonce, self._lease_s, state, host, at, ref, oid)
 
     def _commit(self, message: str, parent: str | None, at: int) -> str:

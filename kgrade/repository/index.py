@@ -7,10 +7,11 @@ it knows, and follows `diff-tree old new`. Records that cannot be read are kept 
 from __future__ import annotations
 
 import contextlib
+import gc
 import sqlite3
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, TypeVar
 
 import msgspec
 
@@ -22,21 +23,22 @@ from kgrade.records.grade import Grade
 from kgrade.records.slugs import ItemId, is_slug
 from kgrade.records.submission import Submission
 from kgrade.records.task import Task
+from kgrade.repository.index_paths import AT_ONCE, Found, folders_of, record_name, some_at_once, sorted_out
 from kgrade.repository.index_rows import ItemRow, Key, evidence_row, grade_row, item_row, key_of
+from kgrade.repository.index_whole import Plain, whole_of
 from kgrade.repository.moves import FileMove, moves_between
 from kgrade.repository.runner import GitError
 from kgrade.repository.tree import READ_LIMIT, Entry, Snapshot, TreeReader, judged_tree
 
-VERSION = 2
+VERSION = 3
 WAIT_S = 5.0
-_FEW_TASKS = 16
-"""Tasks whose rows are made anew one by one; where more were touched, all rows are."""
+_FEW_EVIDENCE = 512
+"""Files of evidence that a step reads at once; those of a longer one are read later, by `read_evidence`."""
 
-_AT_ONCE = 512
-"""Objects asked of git in one go."""
+_FEW_ITEMS = 2048
+"""Items whose rows are made anew one by one; where more were touched, all rows are."""
 
 R = TypeVar("R", bound=Record)
-T = TypeVar("T")
 
 _TABLES = """
 CREATE TABLE known (ref TEXT PRIMARY KEY, oid TEXT NOT NULL);
@@ -49,8 +51,15 @@ CREATE TABLE grades (
 CREATE TABLE evidence (
     ref TEXT, task TEXT, submission TEXT, target TEXT, task_tree TEXT, solution_tree TEXT, stages TEXT, blob TEXT,
     fault TEXT, PRIMARY KEY (task, submission, target, ref)) WITHOUT ROWID;
+CREATE INDEX unread ON evidence (ref) WHERE stages IS NULL;
 CREATE TABLE notes (name TEXT PRIMARY KEY, refs TEXT NOT NULL, data BLOB NOT NULL);
 """
+
+
+_PLAIN_ROW = """
+INSERT OR REPLACE INTO items (task, submission, author, created, supersedes, tree, faults) VALUES (?, ?, ?, ?, ?, ?, ?)
+"""
+_UNREAD_ROW = "INSERT OR REPLACE INTO evidence (ref, task, submission, target, blob) VALUES (?, ?, ?, ?, ?)"
 
 
 class Index:
@@ -63,6 +72,10 @@ class Index:
         self._base = self._open()
         self._made: dict[Key, ItemRow] = {}
         """The rows as they were made last, by name."""
+        self._by_task: dict[str, dict[Key, ItemRow]] = {}
+        """The same, task by task."""
+        self._changed: dict[Key, ItemRow] | None = None
+        """Those made anew since `changes` was asked last; None: all."""
         self._made_at: dict[str, str] | None = None
         """The refs for which `_made` stands; None before the first look."""
 
@@ -85,10 +98,28 @@ class Index:
 
         An item that did not change since the last call is the same object.
         """
-        if self._made_at is None:
-            self._made = self._rows_of("", ())
-            self._made_at = dict(self._base.execute("SELECT ref, oid FROM known"))
+        self._make_all()
         return list(self._made.values())
+
+    def changes(self) -> list[ItemRow] | None:
+        """The items that changed since `rows` or this was called last; None where `rows` must be asked for all."""
+        if self._made_at is None or self._changed is None:
+            return None
+        found, self._changed = list(self._changed.values()), {}
+        return found
+
+    def unread(self) -> bool:
+        """Whether there is evidence of which only the name is known yet."""
+        return self._base.execute("SELECT 1 FROM evidence WHERE stages IS NULL LIMIT 1").fetchone() is not None
+
+    def read_evidence(self, most: int = AT_ONCE) -> bool:
+        """Read up to `most` files of evidence that were too many at once; whether any was left to read."""
+        with self._base:
+            self._base.execute("BEGIN IMMEDIATE")
+            touched = self._read_unread(most)
+        if self._made_at is not None:
+            self._make_again(touched)
+        return bool(touched)
 
     def note(self, name: str, refs: Mapping[str, str], data: bytes) -> None:
         """Keep `data`, which follows from the rows as of `refs`, in the place of what was kept as `name` before."""
@@ -108,6 +139,19 @@ class Index:
         """Let go of the file."""
         self._base.close()
 
+    def _make_all(self) -> None:
+        if self._made_at is not None and self._changed is not None:
+            self._changed = {}
+            return
+        if self._made_at is None:
+            with _no_collection():
+                self._made = self._rows_of("", ())
+            self._by_task = {}
+            for key, row in self._made.items():
+                self._by_task.setdefault(key[0], {})[key] = row
+            self._made_at = dict(self._base.execute("SELECT ref, oid FROM known"))
+        self._changed = {}
+
     def _rows_of(self, where: str, values: Sequence[str]) -> dict[Key, ItemRow]:
         """The rows that `where` (SQL, empty for all) selects, by name and in the order of names."""
         trees = {key_of(row): row["tree"] for row in self._base.execute(f"SELECT * FROM items {where}", values)}
@@ -124,18 +168,33 @@ class Index:
             groups.setdefault(key_of(row), []).append(make(row))
         return groups
 
-    def _make_again(self, tasks: Collection[str]) -> None:
-        """Make the rows of `tasks` anew; whether evidence is stale follows from the task as well as the submission."""
-        if len(tasks) > _FEW_TASKS:
+    def _make_again(self, touched: Collection[Key]) -> None:
+        """Make the rows of `touched` anew; with a task those of its submissions, whose evidence may be stale now."""
+        if len(touched) > _FEW_ITEMS:
             self._made_at = None
             return
+        tasks = {task for task, submission in touched if not submission}
         for task in tasks:
             fresh = self._rows_of("WHERE task = ?", (task,))
-            before = {key: row for key, row in self._made.items() if key[0] == task}
-            if fresh.keys() != before.keys():
+            if fresh.keys() != self._by_task.get(task, {}).keys():
                 self._made_at = None
                 return
-            self._made.update({key: row for key, row in fresh.items() if row != before[key]})
+            self._replace(fresh)
+        for task, submission in touched:
+            if task not in tasks:
+                fresh = self._rows_of("WHERE task = ? AND submission IN ('', ?)", (task, submission))
+                if (task, submission) not in fresh or not fresh.keys() <= self._made.keys():
+                    self._made_at = None
+                    return
+                self._replace(fresh)
+
+    def _replace(self, fresh: Mapping[Key, ItemRow]) -> None:
+        others = {key: row for key, row in fresh.items() if row != self._made[key]}
+        self._made.update(others)
+        for key, row in others.items():
+            self._by_task[key[0]][key] = row
+        if self._changed is not None:
+            self._changed.update(others)
 
     def _open(self) -> sqlite3.Connection:
         try:
@@ -162,8 +221,8 @@ class Index:
             self._made_at = None
         if known == dict(wanted):
             return False
-        touched: set[str] = set()
-        with self._base:
+        touched: set[Key] = set()
+        with self._base, _no_collection():
             self._base.execute("BEGIN IMMEDIATE")
             for ref in known.keys() - wanted.keys():
                 self._forget(ref)
@@ -180,31 +239,84 @@ class Index:
             self._base.execute(f"DELETE FROM {table} WHERE ref = ?", (ref,))
         self._made_at = None
 
-    def _step(self, ref: str, old: str | None, new: str, *, whole: bool) -> set[str]:
-        """Bring what `ref` holds from the commit `old` to `new`; return the tasks that this touched."""
+    def _step(self, ref: str, old: str | None, new: str, *, whole: bool) -> set[Key]:
+        """Bring what `ref` holds from the commit `old` to `new`; return the items that this touched."""
+        if old is None and whole:
+            return self._begin(ref, new)
         try:
             moves = moves_between(self._reader, old, new, "queue")
         except GitError:  # the old commit is gone, or the history was rewritten: begin anew
             self._forget(ref)
             if whole:
                 self._base.execute("DELETE FROM items")
+                return self._begin(ref, new)
             moves = moves_between(self._reader, None, new, "queue")
-        found, items = _sorted_out(moves)
-        for some in _some_at_once(found):
-            self._reader.objects.ahead([each.move.new for each in some if each.move.new], READ_LIMIT)
-            for each in some:
-                (self._grade if each.kind == "grades" else self._evidence)(ref, each)
+        found, items = sorted_out(moves)
+        self._written(ref, found)
         if whole:
-            snapshot = Snapshot(self._reader, new)
-            for several in _some_at_once(sorted(items)):
-                self._items(snapshot, several)
-        self._reader.objects.ahead([], READ_LIMIT)
+            self._others(new, items)
         self._base.execute("REPLACE INTO known VALUES (?, ?)", (ref, new))
-        return {item[0] for item in items} | {each.item[0] for each in found}
+        return items | {each.item for each in found}
+
+    def _begin(self, ref: str, new: str) -> set[Key]:
+        """Take down all that the queue's commit `new` holds; return the items."""
+        held = whole_of(self._reader, new)
+        self._base.executemany(_UNREAD_ROW, ((ref, *each) for each in held.evidence))
+        self._written(ref, held.grades)
+        if len(held.evidence) <= _FEW_EVIDENCE:
+            self._read_unread(_FEW_EVIDENCE)
+        for some in some_at_once(held.plain):
+            self._reader.objects.ahead([each.record for each in some], READ_LIMIT)
+            self._base.executemany(_PLAIN_ROW, [self._plain(each) for each in some])
+        self._others(new, held.others)
+        self._base.execute("REPLACE INTO known VALUES (?, ?)", (ref, new))
+        return held.others | {each.item for each in held.plain}
+
+    def _written(self, ref: str, found: Sequence[Found]) -> None:
+        """Take down grades and evidence; where that is much evidence, its names for now."""
+        evidence = [each for each in found if each.kind == "evidence" and each.move.new is not None]
+        if len(evidence) > _FEW_EVIDENCE:
+            found = [each for each in found if each.kind != "evidence" or each.move.new is None]
+            rows = [(ref, *each.item, each.name, each.move.new) for each in evidence]
+            self._base.executemany(_UNREAD_ROW, rows)
+        for each in self._each_ahead(found):
+            (self._grade if each.kind == "grades" else self._evidence)(ref, each)
+
+    def _read_unread(self, most: int) -> set[Key]:
+        query = "SELECT ref, task, submission, target, blob FROM evidence WHERE stages IS NULL LIMIT ?"
+        rows = self._base.execute(query, (most,)).fetchall()
+        found = [
+            Found(key_of(row), "evidence", row["target"], FileMove(_evidence_path(row), None, row["blob"]))
+            for row in rows
+        ]
+        for row, each in zip(rows, self._each_ahead(found), strict=True):
+            self._evidence(row["ref"], each)
+        return {key_of(row) for row in rows}
+
+    def _others(self, commit: str, items: Collection[Key]) -> None:
+        snapshot = Snapshot(self._reader, commit)
+        for several in some_at_once(sorted(items)):
+            self._items(snapshot, several)
+        self._reader.objects.ahead([], READ_LIMIT)
+
+    def _plain(self, each: Plain) -> tuple[str | None, ...]:
+        """The row of a submission that has its record and its solution."""
+        path = f"{ItemId(*each.item).folder}/submission.yaml"
+        record, fault = self._blob(Submission, each.record, path)
+        if record is None:
+            return (*each.item, None, None, None, each.solution, fault)
+        return (*each.item, record.author, record.created, record.supersedes, each.solution, "")
+
+    def _each_ahead(self, found: Sequence[Found]) -> Iterator[Found]:
+        """Each of `found` once it was asked for, many in one go."""
+        for some in some_at_once(found):
+            self._reader.objects.ahead([each.move.new for each in some if each.move.new], READ_LIMIT)
+            yield from some
+        self._reader.objects.ahead([], READ_LIMIT)
 
     def _items(self, snapshot: Snapshot, items: Sequence[Key]) -> None:
         """Take down `items` as they stand, asking git in few goes instead of several for each."""
-        folders = _folders(snapshot, items)
+        folders = folders_of(snapshot, items)
         self._reader.ahead([folder.oid for folder in folders.values()])
         inside: dict[Key, dict[str, Entry]] = {}
         damage: dict[Key, str] = {}
@@ -213,7 +325,7 @@ class Index:
                 inside[item] = {entry.name: entry for entry in reversed(self._reader.entries(folder.oid))}
             except GitError as why:
                 inside[item], damage[item] = {}, str(why)
-        records = [level.get(_record_name(item)) for item, level in inside.items()]
+        records = [level.get(record_name(item)) for item, level in inside.items()]
         self._reader.objects.ahead([entry.oid for entry in records if entry and entry.kind == "file"], READ_LIMIT)
         for item in items:
             self._base.execute("DELETE FROM items WHERE task = ? AND submission = ?", item)
@@ -247,8 +359,8 @@ class Index:
 
     def _at(self, kind: type[R], item: Key, inside: Mapping[str, Entry]) -> tuple[R | None, list[str]]:
         """The record of `item` among the entries of its folder, and what is wrong with it."""
-        path = f"{ItemId(item[0], item[1] or None).folder}/{_record_name(item)}"
-        entry = inside.get(_record_name(item))
+        path = f"{ItemId(item[0], item[1] or None).folder}/{record_name(item)}"
+        entry = inside.get(record_name(item))
         if entry is None:
             return None, [f"{path} is missing"]
         if entry.kind != "file":
@@ -256,7 +368,7 @@ class Index:
         record, fault = self._blob(kind, entry.oid, path)
         return record, fault.split("\n") if fault else []
 
-    def _grade(self, ref: str, found: _Found) -> None:
+    def _grade(self, ref: str, found: Found) -> None:
         key = {"ref": ref, "task": found.item[0], "submission": found.item[1], "evaluator": found.name}
         self._drop("grades", key)
         if found.move.new is None:
@@ -268,7 +380,7 @@ class Index:
             row |= {"saved": grade.times.saved, "sheet": grade.rubric.sha256}
         self._put("grades", row)
 
-    def _evidence(self, ref: str, found: _Found) -> None:
+    def _evidence(self, ref: str, found: Found) -> None:
         key = {"ref": ref, "task": found.item[0], "submission": found.item[1], "target": found.name}
         self._drop("evidence", key)
         if found.move.new is None:
@@ -302,6 +414,22 @@ def _text_of(refs: Mapping[str, str]) -> str:
     return "\n".join(f"{oid} {ref}" for ref, oid in sorted(refs.items()))
 
 
+@contextlib.contextmanager
+def _no_collection() -> Iterator[None]:
+    """Without the search for cycles, which looks again and again at all that is made meanwhile, and holds none."""
+    was_on = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_on:
+            gc.enable()
+
+
+def _evidence_path(row: sqlite3.Row) -> str:
+    return f"{ItemId(row['task'], row['submission'] or None).folder}/evidence/{row['target']}.json"
+
+
 def _connect(path: Path | str) -> sqlite3.Connection:
     base = sqlite3.connect(path, timeout=WAIT_S, isolation_level=None, check_same_thread=False)
     base.row_factory = sqlite3.Row
@@ -313,60 +441,3 @@ def _connect(path: Path | str) -> sqlite3.Connection:
 def _create(base: sqlite3.Connection) -> sqlite3.Connection:
     base.executescript(f"BEGIN; {_TABLES} PRAGMA user_version = {VERSION}; COMMIT;")
     return base
-
-
-class _Found(NamedTuple):
-    """A grade or a piece of evidence that a step changed; `name` is the evaluator's or the target's."""
-
-    item: Key
-    kind: str
-    name: str
-    move: FileMove
-
-
-_SUFFIX = {"grades": ".yaml", "evidence": ".json"}
-
-
-def _sorted_out(moves: Iterable[FileMove]) -> tuple[list[_Found], set[Key]]:
-    """The grades and evidence among `moves`, and the items of which other files moved."""
-    found: list[_Found] = []
-    items: set[Key] = set()
-    for move in moves:
-        parts = move.path.split("/")
-        if len(parts) < 3 or not is_slug(parts[1]):
-            continue
-        item, rest = _place(parts)
-        suffix = _SUFFIX.get(rest[0])
-        if suffix is None:
-            items.add(item)
-        elif len(rest) == 2 and rest[1].endswith(suffix):
-            found.append(_Found(item, rest[0], rest[1].removesuffix(suffix), move))
-    return found, items
-
-
-def _place(parts: Sequence[str]) -> tuple[Key, Sequence[str]]:
-    """The item that a path under `queue/` belongs to, and the path below its folder."""
-    if parts[2] == "submissions" and len(parts) > 4:
-        return (parts[1], parts[3]), parts[4:]
-    return (parts[1], ""), parts[2:]
-
-
-def _record_name(item: Key) -> str:
-    return "submission.yaml" if item[1] else "task.yaml"
-
-
-def _folders(snapshot: Snapshot, items: Sequence[Key]) -> dict[Key, Entry]:
-    """The folders of `items`, of those that have one; each task's list of submissions is gone through once."""
-    lists: dict[str, dict[str, Entry]] = {}
-    found = {}
-    for task, submission in items:
-        if submission and task not in lists:
-            lists[task] = {entry.name: entry for entry in reversed(snapshot.list(f"queue/{task}/submissions"))}
-        folder = lists[task].get(submission) if submission else snapshot.entry(f"queue/{task}")
-        if folder is not None and folder.kind == "folder":
-            found[task, submission] = folder
-    return found
-
-
-def _some_at_once(all_of_them: Sequence[T]) -> Iterator[Sequence[T]]:
-    return (all_of_them[start : start + _AT_ONCE] for start in range(0, len(all_of_them), _AT_ONCE))

@@ -27,10 +27,13 @@ class GradeRow(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class EvidenceRow(msgspec.Struct, frozen=True, kw_only=True):
-    """Evidence for one target: the status of each stage, and whether its tree ids no longer match."""
+    """Evidence for one target: the status of each stage, and whether its tree ids no longer match.
+
+    `stages` is None while only the evidence's name is known.
+    """
 
     target: str
-    stages: dict[str, str]
+    stages: dict[str, str] | None
     stale: bool
     fault: str | None = None
 
@@ -64,6 +67,8 @@ def grade_row(row: sqlite3.Row) -> GradeRow:
 def evidence_row(row: sqlite3.Row, trees: Mapping[Key, str]) -> EvidenceRow:
     """A row of the table of evidence; `trees` are the ids of what is judged, as they stand."""
     task, submission = row["task"], row["submission"]
+    if row["stages"] is None:
+        return EvidenceRow(target=row["target"], stages=None, stale=False)
     stale = row["task_tree"] != trees.get((task, "")) or (
         bool(submission) and row["solution_tree"] != trees.get((task, submission))
     )

@@ -10,7 +10,7 @@ from kgrade.repository.objects import object_id
 from kgrade.repository.runner import Git
 from kgrade.repository.tree import DEPTH_LIMIT, Entry, TreeReader
 
-_FEW_TREES = 256
+_FEW_TREES = 96
 """Folders up to which a step is followed through trees that are mostly kept; a longer one is git's to follow."""
 
 

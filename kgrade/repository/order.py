@@ -7,8 +7,10 @@ its submissions, a submission before the one that supersedes it. A lead's priori
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Literal
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import chain
+from typing import Literal, overload
 
 import msgspec
 
@@ -36,6 +38,68 @@ class Place(msgspec.Struct, frozen=True, kw_only=True):
     why: str = ""
 
 
+class Places(Sequence[Place]):
+    """Places in an evaluator's order: what stands, with what changes from moment to moment on top of it.
+
+    Where an item stands is known without a search, so that a step through the queue costs the same in any queue.
+    """
+
+    def __init__(
+        self,
+        standing: Sequence[Place],
+        at: Mapping[ItemId, int],
+        on_top: Mapping[int, Place] | None = None,
+        first_open: int = 0,
+        longest_id: int | None = None,
+    ) -> None:
+        self._standing = standing
+        self._at = at
+        self._on_top = on_top or {}
+        self.first_open = first_open
+        """No place before this one is open."""
+        self.longest_id = max(map(len, map(str, at)), default=0) if longest_id is None else longest_id
+        """Characters of the longest name of an item."""
+
+    @classmethod
+    def of(cls, places: Sequence[Place]) -> Places:
+        """`places` with where each item stands."""
+        if isinstance(places, Places):
+            return places
+        return cls(places, {place.row.id: number for number, place in enumerate(places)})
+
+    def __len__(self) -> int:
+        return len(self._standing)
+
+    @overload
+    def __getitem__(self, number: int) -> Place: ...
+    @overload
+    def __getitem__(self, number: slice) -> list[Place]: ...
+    def __getitem__(self, number: int | slice) -> Place | list[Place]:
+        if isinstance(number, slice):
+            return [self[each] for each in range(*number.indices(len(self)))]
+        number = number + len(self) if number < 0 else number
+        return self._on_top.get(number) or self._standing[number]
+
+    def __iter__(self) -> Iterator[Place]:
+        if not self._on_top:
+            return iter(self._standing)
+        return (self._on_top.get(number, place) for number, place in enumerate(self._standing))
+
+    def where(self, item: ItemId) -> int | None:
+        """The place of `item` in the order; None for one that is not here."""
+        return self._at.get(item)
+
+    def place(self, item: ItemId) -> Place | None:
+        """What stands at the place of `item`."""
+        number = self._at.get(item)
+        return None if number is None else self[number]
+
+    def with_these(self, others: Mapping[ItemId, Place]) -> Places:
+        """The same with `others` in the places of their items."""
+        on_top = {self._at[item]: place for item, place in others.items() if item in self._at}
+        return Places(self._standing, self._at, {**self._on_top, **on_top}, self.first_open, self.longest_id)
+
+
 def in_order(
     rows: Sequence[ItemRow], *, order: Literal["fifo", "shuffled"], evaluator: str, plan: Plan | None = None
 ) -> list[ItemRow]:
@@ -61,14 +125,15 @@ def places(
     drafts: Sequence[str],
     holders: Mapping[ItemId, str],
     skipped: Mapping[ItemId, str],
-) -> list[Place]:
+) -> Places:
     """Give each of `rows` its state for `evaluator`.
 
     As many evaluators as `plan` asks finish an item; `holders` says in words who else holds an item now; `skipped` why
     I left one.
     """
     standing = Standing(evaluator, plan)
-    return overlaid(standing.places(rows), drafts=drafts, holders=holders, skipped=skipped)
+    standing.stand(rows)
+    return overlaid(standing.places(), drafts=drafts, holders=holders, skipped=skipped)
 
 
 class Standing:
@@ -81,16 +146,18 @@ class Standing:
         self._evaluator = evaluator
         self._plan = plan
         self._named = named
-        self._rows: Sequence[ItemRow] = ()
         self._faulty_tasks: set[str] = set()
         self._places: list[Place] = []
+        self._at: dict[ItemId, int] = {}
+        self._first_open = 0
+        self._longest_id = 0
+        self.counts: Counter[State] = Counter()
+        """How many items stand in which state."""
 
-    def places(self, rows: Sequence[ItemRow]) -> Sequence[Place]:
-        """The places of `rows`, each open, graded, finished, retired, assigned or faulty, in their order."""
-        if rows is self._rows:
-            return self._places
+    def stand(self, rows: Sequence[ItemRow]) -> None:
+        """Take over all `rows`, in their order."""
         faulty = {row.id.task for row in rows if row.faults and row.id.submission is None}
-        if faulty != self._faulty_tasks or len(rows) != len(self._rows):
+        if faulty != self._faulty_tasks or len(rows) != len(self._places):
             self._places = [self._placed(row, row.id.task in faulty) for row in rows]
         else:
             # A row that did not change is the same object, so most of them are known without a closer look.
@@ -98,8 +165,41 @@ class Standing:
                 place if place.row is row else self._placed(row, row.id.task in faulty)
                 for row, place in zip(rows, self._places, strict=True)
             ]
-        self._rows, self._faulty_tasks = rows, faulty
-        return self._places
+        self._faulty_tasks = faulty
+        self._at = {row.id: number for number, row in enumerate(rows)}
+        self._first_open = 0
+        self._longest_id = max(map(len, map(str, self._at)), default=0)
+        self.counts = Counter(place.state for place in self._places)
+
+    def change(self, rows: Iterable[ItemRow]) -> list[ItemRow] | None:
+        """Take over `rows` in the places of those that stood for the same items, and return these.
+
+        None, with nothing done, where an item is new or its order, or a whole task, may have changed with it.
+        """
+        found = []
+        for row in rows:
+            number = self._at.get(row.id)
+            before = self._places[number].row if number is not None else None
+            if number is None or before is None or before.created != row.created:
+                return None
+            if row.id.submission is None and bool(row.faults) != bool(before.faults):
+                return None
+            found.append((number, row, before))
+        for number, row, _ in found:
+            place = self._placed(row, row.id.task in self._faulty_tasks)
+            self.counts[self._places[number].state] -= 1
+            self.counts[place.state] += 1
+            self._places[number] = place
+            if place.state == "open":
+                self._first_open = min(self._first_open, number)
+        return [before for _, _, before in found]
+
+    def places(self) -> Places:
+        """The places of the rows taken over, each open, graded, finished, retired, assigned or faulty."""
+        places = self._places
+        while self._first_open < len(places) and places[self._first_open].state != "open":
+            self._first_open += 1
+        return Places(places, self._at, first_open=self._first_open, longest_id=self._longest_id)
 
     def _placed(self, row: ItemRow, task_faulty: bool) -> Place:
         if row.faults or task_faulty:
@@ -128,24 +228,22 @@ def overlaid(
     drafts: Sequence[str],
     holders: Mapping[ItemId, str],
     skipped: Mapping[ItemId, str],
-) -> list[Place]:
+) -> Places:
     """The places of `standing` with what changes from moment to moment: my drafts, others' claims, what I left."""
-    found = list(standing)
+    found = Places.of(standing)
     drafted = {ItemId(task, submission or None) for task, _, submission in (key.partition("/") for key in drafts)}
-    marked = {*drafted, *holders, *skipped}
-    if not marked:
-        return found
-    for number, place in enumerate(standing):
-        item = place.row.id
-        if item not in marked or place.state == "faulty":
+    marked: dict[ItemId, Place] = {}
+    for item in {*drafted, *holders, *skipped}:
+        place = found.place(item)
+        if place is None or place.state == "faulty":
             continue
         if item in drafted:
-            found[number] = Place(row=place.row, state="draft")
+            marked[item] = Place(row=place.row, state="draft")
         elif place.state == "open" and item in holders:
-            found[number] = Place(row=place.row, state="claimed", why=holders[item])
+            marked[item] = Place(row=place.row, state="claimed", why=holders[item])
         elif place.state == "open" and item in skipped:
-            found[number] = Place(row=place.row, state="skipped", why=skipped[item])
-    return found
+            marked[item] = Place(row=place.row, state="skipped", why=skipped[item])
+    return found.with_these(marked) if marked else found
 
 
 def spread(evaluator: str, losses: int) -> int:
@@ -166,16 +264,17 @@ def next_item(
 
     `skip` open ones are passed over, or as many as leave one.
     """
-    drafted = {str(place.row.id): place.row.id for place in found if place.state == "draft"} if drafts else {}
+    here = Places.of(found)
     for key in drafts:
-        if key in drafted and drafted[key] != after:
-            return drafted[key]
-    begin = 0
-    if after is not None:
-        begin = next((number for number, place in enumerate(found, 1) if place.row.id == after), 0)
+        task, _, submission = key.partition("/")
+        drafted = here.place(ItemId(task, submission or None))
+        if drafted is not None and drafted.state == "draft" and drafted.row.id != after:
+            return drafted.row.id
+    at = here.where(after) if after is not None else None
+    begin = 0 if at is None else at + 1
     passed: ItemId | None = None
-    for number in (*range(begin, len(found)), *range(begin)):
-        place: Place = found[number]
+    for number in chain(range(max(begin, here.first_open), len(here)), range(here.first_open, begin)):
+        place = here[number]
         if place.state == "open" and place.row.id != after:
             passed = place.row.id
             if skip <= 0:

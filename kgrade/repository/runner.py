@@ -194,6 +194,11 @@ class Git:
         entries = (entry.partition("\n") for entry in listed.split("\0") if entry)
         return {name: value if is_set else "true" for name, is_set, value in entries}
 
+    @functools.cached_property
+    def own_hooks(self) -> Path:
+        """The folder of the person's own hooks, which `run` with `own_hooks` lets run."""
+        return self.folder / self.run(["rev-parse", "--git-path", "hooks"], own_hooks=True).text
+
     @property
     def null_oid(self) -> str:
         """The id that stands for "no object"."""

@@ -2,18 +2,23 @@
 
 One process instead of one an object. `unpack-objects` writes loose objects, flushed as `core.fsync` says; it leaves
 those that are there already, and, without `--strict`, takes a tree whose neighbours git finds fault with: they must
-not keep a grade from being saved. Thousands, which an import brings, stay in the pack: one file to flush.
+not keep a grade from being saved. Thousands, which an import brings, stay in the pack: one file to flush. What need not
+be on the disk at once is written here as loose objects, without any process.
 """
 
 from __future__ import annotations
 
 import hashlib
+import os
+import tempfile
 import zlib
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Final, NamedTuple
 
+from kgrade.records.neutral import neutral
 from kgrade.repository.objects import object_id
-from kgrade.repository.runner import Git
+from kgrade.repository.runner import Git, GitError
 
 COMMAND: Final = ("unpack-objects", "-q")
 AS_A_PACK: Final = ("index-pack", "--stdin")
@@ -31,13 +36,32 @@ class NewObject(NamedTuple):
 def store(git: Git, objects: Sequence[NewObject], *, durable: bool = True) -> list[str]:
     """Store `objects` and return their ids; raise GitError with some of them perhaps stored.
 
-    They are on the disk when it returns, unless they need not be `durable`: then git's own settings decide.
+    They are on the disk when it returns, unless they need not be `durable`: then that is the system's to decide.
     """
+    if objects and not durable and len(objects) < MANY and "core.sharedrepository" not in git.settings:
+        return [_loose(git, each) for each in objects]
     if objects:
         body = b"PACK" + (2).to_bytes(4, "big") + len(objects).to_bytes(4, "big") + b"".join(map(_packed, objects))
         end = hashlib.new(git.object_format, body, usedforsecurity=False).digest()
         git.run(COMMAND if len(objects) < MANY else AS_A_PACK, input=body + end, durable=durable)
     return [object_id(kind, content, git.object_format) for kind, content in objects]
+
+
+def _loose(git: Git, new: NewObject) -> str:
+    """Store one object as gitrepository-layout(5) says, as a file that no reader sees half written; return its id."""
+    oid = object_id(new.kind, new.content, git.object_format)
+    path = git.common_dir / "objects" / oid[:2] / oid[2:]
+    if path.exists():
+        return oid
+    try:
+        path.parent.mkdir(exist_ok=True)
+        with tempfile.NamedTemporaryFile(dir=path.parent, prefix="tmp_obj_", delete=False) as file:
+            file.write(zlib.compress(f"{new.kind} {len(new.content)}\0".encode() + new.content, 1))
+        Path(file.name).chmod(0o444)
+        os.replace(file.name, path)
+    except OSError as why:
+        raise GitError(f"an object could not be stored in {neutral(str(path.parent))}: {why.strerror}") from None
+    return oid
 
 
 def _packed(new: NewObject) -> bytes:

@@ -16,6 +16,7 @@ from kgrade.repository.checkout import checkouts_of, is_clean, rebased_in
 from kgrade.repository.commits import CollisionError, Committer, Identity
 from kgrade.repository.refs import (
     RefBusyError,
+    RefMove,
     RefMovedError,
     commits_between,
     is_ancestor,
@@ -24,19 +25,20 @@ from kgrade.repository.refs import (
     read_refs,
     straight,
 )
-from kgrade.repository.remote import Answer, Remote, UnreachableError
+from kgrade.repository.remote import Answer, Remote, SlowError, UnreachableError
 from kgrade.repository.runner import GitError, printable
 from kgrade.repository.tree import Snapshot
 
 EVIDENCE = "refs/kgrade/evidence/"
 TRIES = 10
 LOCKED_TRIES = 3
-JITTER_S = 0.05
+JITTER_S = 0.05  # a turn in the race for a branch, at least; else as long as the last one took
+MOST_TURNS = 8
 FIRST_RETRY_S = 2.0
 LAST_RETRY_S = 300.0
 FRESH_S = 30.0  # for which other branches are not asked for while there is something to push
 
-Trouble = Literal["", "offline", "refused", "collision", "rewritten", "locked", "busy"]
+Trouble = Literal["", "offline", "slow", "refused", "collision", "rewritten", "locked", "busy"]
 
 
 class Standing(msgspec.Struct, frozen=True):
@@ -54,6 +56,8 @@ class Standing(msgspec.Struct, frozen=True):
     retry_in: float | None = None
     collision: CollisionError | None = None
     alarms: tuple[str, ...] = ()
+    carried: frozenset[str] = frozenset()
+    """Of the refs that were to go along, those that the remote took."""
 
 
 class Waiting(msgspec.Struct, frozen=True):
@@ -93,6 +97,8 @@ class Sync:
         self._followed = float("-inf")
         self._failures = 0
         self._alarms: dict[str, str] = {}
+        self._carried: frozenset[str] = frozenset()
+        self._looks_first = False
         self._choices: dict[str, Literal["mine", "theirs"]] = {}
 
     def waiting(self) -> list[Waiting]:
@@ -107,18 +113,33 @@ class Sync:
             waiting.append(Waiting(commit, printable(subject)))
         return waiting
 
-    def step(self, cancel: threading.Event | None = None) -> Standing:
-        """Fetch, push what waits, and ask the remote what it holds. GitCancelledError when `cancel` is set."""
+    def step(self, cancel: threading.Event | None = None, along: Sequence[RefMove] = ()) -> Standing:
+        """Fetch, push what waits, and ask the remote what it holds. GitCancelledError when `cancel` is set.
+
+        `along` are moves of other refs, which go with the first push if there is one; see `Standing.carried`.
+        """
+        self._carried = frozenset()
         try:
-            standing = self._step(cancel or threading.Event())
+            standing = self._step(cancel or threading.Event(), along)
         except UnreachableError as error:
             standing = self._committed("offline", str(error), again=True)
+        except SlowError as error:
+            standing = self._committed("slow", str(error), again=True)
         except RewrittenError as error:
             standing = self._committed("rewritten", str(error), again=False)
         except CollisionError as error:
             standing = self._committed("collision", str(error), again=False, collision=error)
         self._failures = 0 if standing.state == "pushed" else self._failures + 1
-        return standing
+        return msgspec.structs.replace(standing, carried=self._carried)
+
+    def load(self) -> RefMove | None:
+        """What a step would push first, for a push of other things that goes there now; `unload` hears of it."""
+        box, seen = self.branch.outbox(), read_ref(self._git, self.branch.seen_ref)
+        return RefMove(self.branch.ref, box.tip, seen) if box is not None and seen and box.base == seen else None
+
+    def unload(self) -> None:
+        """What `load` said went to the remote, which took it or not: the next step looks before it pushes."""
+        self._looks_first = True
 
     def refusal(self, cancel: threading.Event | None = None) -> str:
         """Why this person may not push to the branch, in a few words, found out without a change; empty if they may."""
@@ -158,23 +179,26 @@ class Sync:
         self._choices.clear()
         return None
 
-    def _step(self, cancel: threading.Event) -> Standing:
+    def _step(self, cancel: threading.Event, along: Sequence[RefMove]) -> Standing:
         answer = Answer("taken")
         locked, tried = 0, None
+        looks_first, self._looks_first = self._looks_first, False
         for attempt in range(TRIES + 1):
+            began = self._steady()
             # What was seen last is where the branch stands, mostly; where it does not, the push says so.
-            tip = self._seen_last() if not attempt else None
+            tip = self._seen_last() if not attempt and not looks_first else None
             onto = tip
             if tip is None:
-                tip = self._look(cancel, moved=answer.outcome == "behind")
+                tip = self._look(cancel, moved=answer.outcome in ("behind", "locked"))
             box = self._landed(tip)
             if box is None:
                 self._follow(tip)
                 return Standing("pushed", alarms=tuple(self._alarms.values()))
             locked += answer.outcome == "locked"
             same = tip == tried  # on another tip it may turn out that the remote holds everything
-            if answer.outcome == "unreachable" and same:
-                return self._committed("offline", answer.words, again=True)
+            if answer.outcome in ("slow", "unreachable") and same:
+                trouble: Trouble = "slow" if answer.outcome == "slow" else "offline"
+                return self._committed(trouble, answer.words, again=True)
             if answer.outcome == "refused" and same:
                 return self._committed("refused", f"{self.remote.name} refused the push: {answer.words}", again=False)
             if locked == LOCKED_TRIES:
@@ -182,9 +206,11 @@ class Sync:
                 return self._committed("locked", f"{where} is locked ({answer.words}); tell a lead", again=True)
             if attempt == TRIES:
                 break
-            answer, tried = self._push(box, tip, cancel, onto=onto), tip
+            answer, tried, along = self._push(box, tip, cancel, onto=onto, along=along), tip, ()
             if answer.outcome in ("behind", "locked"):
-                cancel.wait(random.uniform(0, JITTER_S * (attempt + 1)))
+                # Binary exponential back-off: of many that try at once only one gets on, and the others cost it time.
+                turn = max(JITTER_S, self._steady() - began)
+                cancel.wait(random.uniform(0, turn * min(2**attempt, MOST_TURNS)))
         return self._committed("busy", f"others push to {self.branch.short} all the time", again=True)
 
     def _seen_last(self) -> str | None:
@@ -204,7 +230,7 @@ class Sync:
         branch = self.branch
         seen = branch.remote_tip()
         if moved and read_ref(self._git, branch.seen_ref) is not None:
-            with contextlib.suppress(UnreachableError):  # which is also what a branch that is gone looks like
+            with contextlib.suppress(UnreachableError, SlowError):  # which a branch that is gone looks like too
                 if not self.remote.fetch([f"{branch.ref}:{branch.seen_ref}"], cancel):
                     return read_ref(self._git, branch.seen_ref)
         if seen is not None and read_ref(self._git, branch.seen_ref) is None:
@@ -265,14 +291,22 @@ class Sync:
         since = straight(self.branch.reader.objects, box.base, tip)
         return is_ancestor(self._git, box.tip, tip) if since is None else box.tip in since
 
-    def _push(self, box: Outbox, tip: str | None, cancel: threading.Event, *, onto: str | None) -> Answer:
+    def _push(
+        self, box: Outbox, tip: str | None, cancel: threading.Event, *, onto: str | None, along: Sequence[RefMove]
+    ) -> Answer:
         new = self.branch.rebuilt(box, tip, self._committer)
         if new != box.tip:
             try:
                 self.branch.set_outbox(Outbox(new, tip), box)
             except (RefMovedError, RefBusyError):
                 return Answer("behind")
-        return Answer("taken") if new == tip else self.remote.push(new, self.branch.ref, cancel, onto=onto)
+        if new == tip:
+            return Answer("taken")
+        answer = self.remote.push(new, self.branch.ref, cancel, onto=onto, along=along)
+        self._carried |= answer.along
+        if along and answer.outcome == "refused":  # perhaps for the sake of what went along
+            return self.remote.push(new, self.branch.ref, cancel, onto=onto)
+        return answer
 
     def _follow(self, tip: str | None) -> None:
         """Fast-forward the local branch where that cannot disturb anyone."""

@@ -134,7 +134,7 @@ def test_the_page_stands_alone_and_shows_hostile_text_as_text(queue: Queue, tmp_
     assert page.count["svg"] == 4, "coverage, forecast, agreement, severity"
     assert page.count["h3"] == 16, "a history for each item that was graded; the unreadable grade is none"
     assert "ada@example.org" in shown
-    assert "total - to 100" in shown
+    assert "total 100" in shown
     assert page.count.get("b", 0) == 0
     assert "<b>" in shown
 

@@ -68,6 +68,7 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: p
 
 def _line(measured: Measured) -> str:
     said = f"{measured.median:.4g} [{measured.low:.4g}, {measured.high:.4g}] {measured.unit}"
-    words = f"{measured.what:<56} {said}, bound {measured.bound:g}, n={measured.n}"
+    what = f"{measured.what}, {measured.size:,} submissions" if measured.size else measured.what
+    words = f"{what:<56} {said}, bound {measured.bound:g}, n={measured.n}"
     words += "" if measured.is_kept else "  NOT MET"
     return f"{words}  ({measured.beside})" if measured.beside else words

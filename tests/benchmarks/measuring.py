@@ -21,7 +21,10 @@ _TAIL = 0.025
 
 @dataclass(frozen=True)
 class Measured:
-    """A median of `n` values with its interval, and the bound that it must not pass; `beside` says what lies behind."""
+    """A median of `n` values with its interval, and the bound that it must not pass; `beside` says what lies behind.
+
+    `size` is how many submissions the queue held, where that is what the measurement is about; else 0.
+    """
 
     what: str
     unit: str
@@ -31,6 +34,7 @@ class Measured:
     low: float
     high: float
     beside: str = ""
+    size: int = 0
 
     @property
     def is_kept(self) -> bool:
@@ -65,18 +69,18 @@ def interleaved(ours: Callable[[], float], theirs: Callable[[], float], pairs: i
     return Pairs(tuple(mine), tuple(others))
 
 
-def compared(what: str, pairs: Pairs, bound: float, *, unit: str = "s") -> Measured:
+def compared(what: str, pairs: Pairs, bound: float, *, unit: str = "s", size: int = 0) -> Measured:
     """How many times theirs ours is; `unit` is that of the costs themselves."""
     beside = f"{median(pairs.ours):.4g} {unit} beside {median(pairs.theirs):.4g} {unit}"
-    return judged(what, pairs.ratios, bound, unit="times", beside=beside)
+    return judged(what, pairs.ratios, bound, unit="times", beside=beside, size=size)
 
 
-def judged(what: str, values: Sequence[float], bound: float, *, unit: str, beside: str = "") -> Measured:
+def judged(what: str, values: Sequence[float], bound: float, *, unit: str, beside: str = "", size: int = 0) -> Measured:
     """The median of `values` with its interval; ValueError for fewer than are worth a median."""
     if len(values) < PAIRS:
         raise ValueError(f"{what}: {len(values)} values; a median is taken of {PAIRS} or more")
     low, high = interval(values)
-    return Measured(what, unit, bound, len(values), median(values), low, high, beside)
+    return Measured(what, unit, bound, len(values), median(values), low, high, beside, size)
 
 
 def interval(values: Sequence[float]) -> tuple[float, float]:

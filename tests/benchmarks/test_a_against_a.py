@@ -18,7 +18,7 @@ import pytest
 
 from kgrade.harness.check import CANDIDATE
 from kgrade.harness.foreign import oracle_functions
-from kgrade.harness.measure import Measuring
+from kgrade.harness.measure import MOST_PROCESSES, Measuring
 from kgrade.harness.oracle import Oracle
 from kgrade.harness.progress import Watch
 from kgrade.harness.run import ItemSource, Machine
@@ -117,6 +117,8 @@ def said_of(case: CaseTiming, notes: Sequence[str]) -> str:
     assert found.verdict is not None
     assert found.visible == visible_difference(itself)
     assert (found.verdict == "noise forbids") == (width(itself) > NOISE_FORBIDS and not found.difference)
+    assert case.candidate is not None
+    assert width(itself) <= NOISE_FORBIDS or len(case.candidate.processes) == MOST_PROCESSES, "no more was tried"
     stated = f"a difference of {100 * (found.visible or 0):.2g} % would have been seen"
     assert [note for note in notes if note.startswith(f"{case.case.name}: A against A: ") and stated in note]
     return found.verdict

@@ -85,7 +85,7 @@ def test_save_and_next(
     evaluator.desk.close()
     assert not subprocess.run(["git", "status", "--porcelain"], cwd=queue, capture_output=True, check=True).stdout
     because = "a grade and the claim of the next item take four git processes where add and commit are two"
-    keep(compared(f"save and next, {submissions:,} in the queue", pairs, bound), because)
+    keep(compared("save and next over git add and git commit", pairs, bound, size=submissions), because)
 
 
 _FIRST = ("queue/task-00000/grades/first.yaml", b"who goes first has no grade to take over\n" * 20)

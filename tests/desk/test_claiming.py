@@ -14,12 +14,15 @@ import pytest
 
 from kgrade.desk import Desk, DeskError, EmptyQueue
 from kgrade.desk.claiming import Claiming
+from kgrade.desk.people import Slow
 from kgrade.records.slugs import ItemId
 from kgrade.repository.claims import Claims, LocalRefs, TakenError
 from kgrade.repository.commits import Identity
 from kgrade.repository.runner import Git
 from kgrade.repository.tree import TreeReader
+from tests.desk.conftest import small_queue
 from tests.desk.test_desk import fill
+from tests.repository.test_remote_claims import Latch
 
 REVIEW = ItemId("softmax")
 S01 = ItemId("softmax", "s01")
@@ -396,3 +399,31 @@ def test_reading_saving_and_settling_from_many_threads_at_once(ada, open_desk):
     assert len(graded) == 5
     assert desk.progress().graded == 5
     assert ada.git("status", "--porcelain") == ""
+
+
+def test_a_slow_remote_gives_out_nothing_on_a_guess_and_the_item_once_it_answers(make_repo, open_desk):
+    hub, seed = make_repo("hub", bare=True), make_repo("seed")
+    small_queue(seed)
+    seed.git("push", "-q", str(hub.path), "main")
+    repo = make_repo("ada", clone=hub)
+    latch = Latch(hub, repo)
+    desk = open_desk(repo)
+    desk._claiming._claims._refs._wait_s = 0.3
+    latch.shut()
+    with pytest.raises(Slow, match="origin is slow"):
+        desk.next()
+    sitting = desk.sit(S01)
+    assert "origin is slow" in sitting.read_only
+    assert "can only be read" in sitting.read_only
+    latch.open()
+    while desk.waits():
+        time.sleep(0.02)
+    assert desk.next() == REVIEW
+    fill(sitting := desk.sit(REVIEW))
+    assert desk.save(sitting).notes == []
+    assert desk.sync().state == "pushed"
+    held = hub.git("for-each-ref", "--format=%(refname)", "refs/kgrade/claims").split()
+    assert {ref: state_of(hub, ref) for ref in held if "softmax/_task" in ref} == {
+        "refs/kgrade/claims/softmax/_task/1": "done"
+    }
+    assert hub.git("log", "-1", "--format=%(trailers:key=Claim,valueonly)", "main").strip()

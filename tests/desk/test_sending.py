@@ -285,3 +285,79 @@ def test_a_remote_that_may_be_written_to_is_asked_once(box):
         desk.sync()
     assert desk.notes == []
     assert sum("--dry-run" in entry.arguments for entry in desk.git.log) == 1
+
+
+def pushed_refs(desk):
+    """Of each push that was no trial: the refs that it was to move."""
+    pushes = [entry.arguments for entry in desk.git.log if entry.arguments[0] == "push"]
+    return [
+        [each.partition(":")[2] for each in found if ":refs/" in each] for found in pushes if "--dry-run" not in found
+    ]
+
+
+def save_and_go_on(desk):
+    """What the screen does with a finished sheet; the saved item and the next."""
+    item = desk.next()
+    fill(sitting := desk.sit(item))
+    desk.save(sitting, follow=False)
+    sitting.close()
+    return item, desk.next()
+
+
+def test_a_grade_the_mark_on_its_claim_and_the_next_claim_go_in_one_push(hub, box):
+    _, desk = box("one")
+    desk.sync()
+    saved, then = save_and_go_on(desk)
+    assert desk.standing(saved)[0] == "Committed"  # until the remote itself was asked
+    assert desk.sync().state == "pushed"
+    assert desk.standing(saved) == ("Pushed", "")
+    claims = "refs/kgrade/claims/softmax/{}/1"
+    assert (saved, then) == (ItemId("softmax"), S01)
+    assert pushed_refs(desk) == [
+        [claims.format("_task")],
+        [claims.format("s01"), "refs/heads/main", claims.format("_task")],
+    ]
+    states = {place: hub.git("log", "-1", "--format=%s", claims.format(place)) for place in ("_task", "s01")}
+    assert states == {"_task": "claim: softmax done (ada)", "s01": "claim: softmax/s01 held (ada)"}
+
+
+def test_who_has_a_pre_push_hook_is_asked_by_it_for_every_grade(hub, box):
+    repo, desk = box("one")
+    heard = repo.path.with_name("heard")
+    hook = repo.path / ".git/hooks/pre-push"
+    hook.parent.mkdir(exist_ok=True)
+    hook.write_text(f"#!/bin/sh\ncat >> {heard}\n")
+    hook.chmod(0o755)
+    desk.sync()
+    save_and_go_on(desk)
+    assert desk.sync().state == "pushed"
+    assert "refs/heads/main" in heard.read_text()
+    assert [refs[0] for refs in pushed_refs(desk) if "refs/heads/main" in refs] == ["refs/heads/main"]
+
+
+def test_a_server_that_refuses_a_grade_keeps_nobody_from_the_next_claim(hub, box):
+    _, desk = box("one")
+    desk.sync()
+    hook = hub.path / "hooks" / "pre-receive"
+    hook.parent.mkdir(exist_ok=True)
+    hook.write_text("#!/bin/sh\nif grep -q refs/heads; then echo 'sign your grades' >&2; exit 1; fi\n")
+    hook.chmod(0o755)
+    saved, then = save_and_go_on(desk)
+    assert desk.sit(then).status_note == ""
+    assert desk.sync().trouble == "refused"
+    assert "sign your grades" in desk.standing(saved)[1]
+    hook.unlink()
+    assert desk.sync().state == "pushed"
+
+
+def test_who_comes_second_with_all_three_sends_the_grade_again(hub, box, make_repo):
+    _, desk = box("one")
+    desk.sync()
+    lead = make_repo("lead", clone=hub)
+    lead.commit({"README": "lead\n"})
+    lead.git("push", "-q", "origin", "main")
+    saved, _ = save_and_go_on(desk)
+    assert desk.sync().state == "pushed"
+    assert desk.standing(saved) == ("Pushed", "")
+    assert hub.show("README", "main") == "lead"
+    assert hub.show(saved.grade_path("ada"), "main")

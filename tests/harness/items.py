@@ -82,8 +82,9 @@ def gather(
     files: Mapping[str, str] | None = None,
     stages: Sequence[str] = ("build", "check"),
     more: Mapping[str, bytes] | None = None,
+    target: str = "cpu",
 ) -> tuple[Evidence, dict[str, bytes]]:
-    """Collect one item on target cpu; what comes out must be a record that can be read back."""
+    """Collect one item on `target`; what comes out must be a record that can be read back."""
     task = codec.decode(Task, yaml.safe_dump({**TASK, **(changes or {})}).encode(), "task.yaml")
     handed_in = {"kernel.py": solution} if isinstance(solution, str) else solution or {}
     own = {"reference.py": REFERENCE, **(files or {})}
@@ -95,8 +96,8 @@ def gather(
         solution_tree="2" * 40 if solution is not None else None,
         solution={name: text.encode() for name, text in handed_in.items()} if solution is not None else None,
     )
-    evidence, logs = collect(source, "cpu", stages, lambda step: None, threading.Event(), machine)
-    assert codec.decode(Evidence, codec.encode_json(evidence), "cpu.json") == evidence
+    evidence, logs = collect(source, target, stages, lambda step: None, threading.Event(), machine)
+    assert codec.decode(Evidence, codec.encode_json(evidence), "evidence.json") == evidence
     return evidence, logs
 
 

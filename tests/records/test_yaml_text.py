@@ -100,3 +100,54 @@ def test_what_is_written_is_read_back(value):
 def test_any_bytes_are_read_or_refused(data):
     with contextlib.suppress(BadRecord):
         yaml_text.read(data, "a.yaml")
+
+
+_PIECES = st.sampled_from(
+    [
+        *[
+            ":",
+            "-",
+            "|",
+            ">",
+            "#",
+            "[",
+            "]",
+            "{",
+            "}",
+            ",",
+            "~",
+            "'",
+            '"',
+            "&",
+            "*",
+            "!",
+            "%",
+            "@",
+            "`",
+            "..",
+            "...",
+            "---",
+        ],
+        *["schema", "author", "a_b", "true", "null", "12", "1.5", "0x1f", ".5", "x", "yes", "2026-10-05T09:12Z"],
+        *(" ", "  ", "\n", "\n  ", "\n    ", "\n ", ": ", " #", ": |\n  ", ": [", "]\n", "\t", "é", "\r"),
+        *("a: ", "b: ", "c: |\n", "a:\n  b: ", "\n  c:\n    d: ", "\n  c: "),
+    ]
+)
+
+
+@given(st.lists(_PIECES, max_size=24).map("".join))
+def test_what_is_read_the_quick_way_is_what_the_parser_reads(text):
+    simple = yaml_text.read_simple(text.encode())
+    assert simple is None or simple == read(text)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "a:\n  b: 3\n  c:\n    sm_90: |\n      two\n      lines\n    d-e: x\nf: 1.5\n",
+        "schema: kgrade/submission@1\nauthor: kit\ncreated: 2026-10-05T09:12:44+00:00\n",
+        "author: kit\nnotes: |\n  Online: one # maximum.\n   more\ntags: [online, lane-wise]\nempty: []\nnone:\n",
+    ],
+)
+def test_what_people_write_is_read_the_quick_way(text):
+    assert yaml_text.read_simple(text.encode()) == read(text)

@@ -310,3 +310,21 @@ def test_thousands_of_objects_stay_in_one_pack_and_are_read_like_others(queue: R
     packs = list((queue.path / ".git" / "objects" / "pack").glob("*.pack"))
     assert len(packs) == 1
     assert found == [object_id("blob", each.content, git.object_format) for each in objects]
+
+
+@pytest.mark.parametrize("object_format", ["sha1", "sha256"])
+@pytest.mark.parametrize("shared", [False, True])
+def test_what_need_not_be_durable_is_stored_as_git_would(tmp_path: Path, object_format: str, *, shared: bool) -> None:
+    subprocess.run(["git", "init", "-q", f"--object-format={object_format}", tmp_path], check=True)
+    if shared:
+        subprocess.run(["git", "config", "core.sharedRepository", "group"], cwd=tmp_path, check=True)
+    git = Git.open(tmp_path)
+    new = [NewObject("blob", b"a" * 70_000), NewObject("tree", b""), NewObject("blob", b"")]
+    for _ in range(2):
+        stored = store(git, new, durable=False)
+    for oid, each in zip(stored, new, strict=True):
+        assert git.run(["cat-file", each.kind, oid]).stdout == each.content
+    assert git.run(["fsck", "--strict"]).code == 0
+    started = {entry.arguments[0] for entry in git.log}
+    assert ("unpack-objects" in started) == shared
+    assert not list((tmp_path / ".git" / "objects").glob("*/tmp_obj_*"))

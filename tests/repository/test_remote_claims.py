@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import subprocess
 import sys
+import time
 from collections import Counter
 from collections.abc import Callable
 
 import pytest
 
 from kgrade.records.slugs import ItemId
-from kgrade.repository.claims import Claims, TakenError
+from kgrade.repository.claims import Claim, Claims, TakenError
 from kgrade.repository.commits import Identity
-from kgrade.repository.remote import Remote, UnreachableError
+from kgrade.repository.remote import Remote, SlowError, UnreachableError
 from kgrade.repository.remote_claims import QUIET_S, RemoteRefs
 from kgrade.repository.runner import Git, GitError
 from kgrade.repository.tree import TreeReader
@@ -34,10 +35,29 @@ def hub(make_repo: Callable[..., Repo], queue: Repo) -> Repo:
     return made
 
 
-def claims_of(repo: Repo, evaluator: str, clock: Clock | None = None, slots: int = 1) -> Claims:
+class Latch:
+    """A remote that answers nothing while it is shut; it hears everything."""
+
+    def __init__(self, hub: Repo, *clones: Repo) -> None:
+        self._shut = hub.path / "shut"
+        for service in ("upload-pack", "receive-pack"):
+            server = hub.path / f"slow-{service}"
+            server.write_text(f'#!/bin/sh\nwhile [ -e {self._shut} ]; do sleep 0.02; done\nexec git-{service} "$@"\n')
+            server.chmod(0o755)
+            for clone in clones:
+                clone.git("config", f"remote.origin.{service.replace('-', '')}", str(server))
+
+    def shut(self) -> None:
+        self._shut.touch()
+
+    def open(self) -> None:
+        self._shut.unlink()
+
+
+def claims_of(repo: Repo, evaluator: str, clock: Clock | None = None, slots: int = 1, wait_s: float = 30.0) -> Claims:
     clock = clock or Clock()
     reader = TreeReader(Git.open(repo.path))
-    refs = RemoteRefs(reader.git, Remote(reader.git, "origin"), steady=lambda: clock.steady)
+    refs = RemoteRefs(reader.git, Remote(reader.git, "origin"), steady=lambda: clock.steady, wait_s=wait_s)
     identity = Identity(evaluator.title(), f"{evaluator}@example.org")
     return Claims(reader, refs, evaluator, identity, slots=lambda item: slots, steady=lambda: clock.steady)
 
@@ -128,6 +148,79 @@ def test_a_remote_that_is_gone_is_asked_once_and_then_left_alone_for_a_while(
     away.rename(hub.path)
     clock.steady += QUIET_S
     assert claims.acquire(S01).evaluator == "ada"
+
+
+def test_a_slow_remote_is_waited_for_and_what_it_gave_late_is_mine(make_repo: Callable[..., Repo], hub: Repo) -> None:
+    ada, bob = make_repo("ada", clone=hub), make_repo("bob", clone=hub)
+    latch = Latch(hub, ada)
+    mine = claims_of(ada, "ada", wait_s=0.3)
+    mine.refresh()
+    latch.shut()
+    for _ in range(5):  # however often: slow is never taken for out of reach
+        with pytest.raises(SlowError, match=r"origin is slow: no answer yet after 0\.3 s"):
+            mine.acquire(S01)
+    assert mine.waits()
+    assert hub.git("for-each-ref", "refs/kgrade") == ""
+    latch.open()
+    claim = until_answered(mine, lambda: mine.acquire(S01))
+    assert hub.git("log", "--format=%(trailers:key=Evaluator,valueonly)", "-1", REF).strip() == "ada"
+    with pytest.raises(TakenError, match="taken by ada"):
+        claims_of(bob, "bob").acquire(S01)
+    latch.shut()
+    with pytest.raises(SlowError):
+        mine.renew(claim)
+    latch.open()
+    assert until_answered(mine, lambda: mine.done(claim)).state == "done"
+    assert not mine.waits()
+
+
+def test_one_that_was_out_of_reach_and_is_silent_keeps_nobody_waiting_and_is_heard_when_it_speaks(
+    make_repo: Callable[..., Repo], hub: Repo
+) -> None:
+    clock, ada = Clock(), make_repo("ada", clone=hub)
+    latch = Latch(hub, ada)
+    claims = claims_of(ada, "ada", clock, wait_s=0.3)
+    away = hub.path.with_name("away")
+    hub.path.rename(away)
+    with pytest.raises(UnreachableError):
+        claims.acquire(S01)
+    away.rename(hub.path)
+    latch.shut()
+    clock.steady += QUIET_S
+    for _ in range(2):
+        with pytest.raises(UnreachableError):
+            claims.acquire(S01)
+    latch.open()
+    clock.steady += QUIET_S
+    assert until_answered(claims, lambda: claims.acquire(S01)).evaluator == "ada"
+
+
+def test_a_server_that_always_lets_go_counts_as_out_of_reach_in_the_end(
+    make_repo: Callable[..., Repo], hub: Repo
+) -> None:
+    ada = make_repo("ada", clone=hub)
+    server = hub.path / "server"
+    server.write_text("#!/bin/sh\necho Connection reset by peer >&2\nexit 255\n")
+    server.chmod(0o755)
+    claims = claims_of(ada, "ada")
+    claims.refresh()
+    ada.git("config", "remote.origin.uploadpack", str(server))
+    ada.git("config", "remote.origin.receivepack", str(server))
+    for kind in (SlowError, SlowError, UnreachableError):
+        with pytest.raises(kind, match="Connection reset by peer"):
+            claims.refresh()
+
+
+def until_answered(claims: Claims, work: Callable[[], Claim]) -> Claim:
+    """What comes of `work` once the remote has answered, as a person does it again."""
+    deadline = time.monotonic() + 60
+    while time.monotonic() < deadline:
+        try:
+            return work()
+        except (SlowError, UnreachableError):
+            while claims.waits():
+                time.sleep(0.02)
+    raise AssertionError("the remote never answered")
 
 
 def test_a_server_that_refuses_claims_says_so(make_repo: Callable[..., Repo], hub: Repo) -> None:

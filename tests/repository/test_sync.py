@@ -12,6 +12,7 @@ import pytest
 
 from kgrade.repository.branches import Branch
 from kgrade.repository.commits import Change, Identity
+from kgrade.repository.refs import RefMove
 from kgrade.repository.remote import Remote
 from kgrade.repository.runner import Git, GitCancelledError
 from kgrade.repository.sync import Sync
@@ -133,6 +134,45 @@ def test_a_refusing_hook_is_heard_once_and_its_words_are_kept(hub: Repo, ada: Re
     assert hub.git("rev-parse", "main") == commit
 
 
+MARK = "refs/kgrade/claims/softmax/s01/1"
+
+
+def test_other_refs_go_along_with_the_first_push_also_where_that_comes_second(
+    hub: Repo, ada: Repo, make_repo: Callable[..., Repo]
+) -> None:
+    bob = make_repo("bob", clone=hub)
+    sync = syncer(ada)
+    save(sync)
+    bob.commit({"README": "bob\n"})
+    bob.git("push", "-q", "origin", "main")
+    mark = ada.git("rev-parse", "main")
+    standing = sync.step(along=[RefMove(MARK, mark, None)])
+    assert (standing.state, standing.carried) == ("pushed", {MARK})
+    assert hub.git("rev-parse", MARK) == mark
+    assert hub.show("README", "main") == "bob"
+    save(sync, "again\n")
+    standing = sync.step(along=[RefMove(MARK, ada.git("rev-parse", "main"), "1" * 40)])
+    assert (standing.state, standing.carried) == ("pushed", set())
+    assert hub.git("rev-parse", MARK) == mark
+    assert hub.show(GRADE, "main") == "again"
+
+
+@pytest.mark.parametrize(
+    ("name", "script"),
+    [("update", "case $1 in refs/kgrade/*) exit 1;; esac"), ("pre-receive", "if grep -q refs/kgrade; then exit 1; fi")],
+)
+def test_where_the_server_refuses_what_went_along_the_grade_goes_alone(
+    hub: Repo, ada: Repo, name: str, script: str
+) -> None:
+    hook(hub, name, script)
+    sync = syncer(ada)
+    commit = save(sync)
+    standing = sync.step(along=[RefMove(MARK, commit, None)])
+    assert (standing.state, standing.carried) == ("pushed", set())
+    assert hub.git("rev-parse", "main") == commit
+    assert hub.git("for-each-ref", MARK) == ""
+
+
 def test_the_persons_own_pre_push_hook_applies(hub: Repo, ada: Repo) -> None:
     own = hook(ada, "pre-push", "echo not on a Friday >&2; exit 1")
     sync = syncer(ada)
@@ -150,10 +190,40 @@ def test_a_hanging_push_is_killed_and_made_again(hub: Repo, ada: Repo) -> None:
     sync = syncer(ada, push_timeout=1)
     save(sync)
     standing = sync.step()
-    assert (standing.state, standing.trouble, standing.waiting) == ("committed", "offline", 1)
+    assert (standing.state, standing.trouble, standing.waiting) == ("committed", "slow", 1)
+    assert "origin is slow: git push gave no answer for 1 s and was stopped" in standing.reason
+    assert "waited for 2 s" in standing.reason
     assert standing.retry_in is not None
     slow.unlink()
     assert sync.step().state == "pushed"
+
+
+@pytest.mark.parametrize(
+    ("words", "trouble"),
+    [
+        ("fatal: the remote end hung up unexpectedly", "slow"),
+        ("kex_exchange_identification: Connection closed by remote host", "slow"),
+        ("error: RPC failed; HTTP 503 curl 22 The requested URL returned error: 503", "slow"),
+        ("ssh: Could not resolve hostname hub: Name or service not known", "offline"),
+        ("ssh: connect to host hub port 22: Connection refused", "offline"),
+        ("ssh: connect to host hub port 22: No route to host", "offline"),
+        ("ssh: connect to host hub port 22: Connection timed out", "offline"),
+    ],
+)
+def test_a_server_that_lets_go_is_busy_and_only_one_that_is_not_there_is_out_of_reach(
+    hub: Repo, ada: Repo, words: str, trouble: str
+) -> None:
+    server = hub.path / "server"
+    server.write_text(f"#!/bin/sh\necho '{words}' >&2\nexit 255\n")
+    server.chmod(0o755)
+    ada.git("config", "remote.origin.uploadpack", str(server))
+    ada.git("config", "remote.origin.receivepack", str(server))
+    sync = syncer(ada)
+    save(sync)
+    standing = sync.step()
+    assert (standing.state, standing.trouble, standing.waiting) == ("committed", trouble, 1)
+    assert words.partition(": ")[2] in standing.reason
+    assert standing.retry_in is not None
 
 
 def test_a_push_killed_after_it_landed_counts_as_pushed(hub: Repo, ada: Repo) -> None:

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from kgrade.desk.item import Item
-from kgrade.desk.people import DeskError, Moved
+from kgrade.desk.people import DeskError, Moved, Slow
 from kgrade.desk.sheet import Edits, Field, Sheet, told
 from kgrade.desk.suggestions import suggested_after
 from kgrade.desk.versions import Versions
@@ -150,8 +150,14 @@ class PaperDesk:
         self.alarms: list[str] = []
         self.last_standing: Standing | None = None
         self.synced = 0
+        self.slow = False
+
+    def waits(self) -> bool:
+        return self.slow
 
     def next(self, after: ItemId | None = None) -> ItemId | EmptyQueue:
+        if self.slow:
+            raise Slow("origin is slow: no answer yet after 30 s; it is waited for")
         start = self.ids.index(after) + 1 if after else 0
         left = [id for id in self.ids[start:] + self.ids[:start] if id not in self.saved | self.skipped]
         return (
@@ -179,6 +185,9 @@ class PaperDesk:
 
     def sync(self, cancel: threading.Event | None = None) -> None:
         self.synced += 1
+
+    def catch_up(self, cancel: threading.Event | None = None) -> None:
+        """Nothing was left for later."""
 
     def versions(self, item: ItemId) -> Versions | None:
         return None

@@ -13,7 +13,7 @@ from kgrade.records.grade import About, Grade, Score, SheetRef, Times
 from kgrade.records.profile import Authored, KernelProfile, Launch, Origin, Profile
 from kgrade.records.slugs import ItemId
 from kgrade.repository.index_rows import EvidenceRow, GradeRow, ItemRow
-from kgrade.repository.order import Place
+from kgrade.repository.order import Place, Places
 from kgrade.tui.panes import panes
 from kgrade.tui.screens.panes import PaneMaker
 from tests.tui.panes import builders
@@ -197,7 +197,7 @@ class SnapshotDesk(PaperDesk):
         sitting.item = item(id.submission or "")
         return sitting
 
-    def rows(self) -> list[Place]:
+    def rows(self) -> Places:
         mine = GradeRow(
             evaluator=EVALUATOR,
             verdict="accept",
@@ -208,16 +208,18 @@ class SnapshotDesk(PaperDesk):
         )
         later = msgspec.structs.replace(mine, verdict="revise", total=61.5, saved="2026-11-03T10:02:00Z")
         fault = "queue/scan/task.yaml: titel: unknown key, expected title"
-        return [
-            Place(row=_row("softmax-rows"), state="open"),
-            Place(row=_row("softmax-rows/s01", check="failed"), state="draft"),
-            Place(row=_row("softmax-rows/s02"), state="claimed", why="by bob until 14:05"),
-            Place(row=_row("softmax-rows/s03"), state="skipped", why="needs a B200"),
-            Place(row=_row("matmul-bias-gelu/s01", grades=(mine,)), state="graded"),
-            Place(row=_row("matmul-bias-gelu/s02", grades=(later,), check="failed"), state="graded"),
-            Place(row=_row("transpose-tiled/s01"), state="finished", why="graded by bob, eve"),
-            Place(row=_row("scan", faults=(fault,)), state="faulty", why=fault),
-        ]
+        return Places.of(
+            [
+                Place(row=_row("softmax-rows"), state="open"),
+                Place(row=_row("softmax-rows/s01", check="failed"), state="draft"),
+                Place(row=_row("softmax-rows/s02"), state="claimed", why="by bob until 14:05"),
+                Place(row=_row("softmax-rows/s03"), state="skipped", why="needs a B200"),
+                Place(row=_row("matmul-bias-gelu/s01", grades=(mine,)), state="graded"),
+                Place(row=_row("matmul-bias-gelu/s02", grades=(later,), check="failed"), state="graded"),
+                Place(row=_row("transpose-tiled/s01"), state="finished", why="graded by bob, eve"),
+                Place(row=_row("scan", faults=(fault,)), state="faulty", why=fault),
+            ]
+        )
 
     def my_grades(self) -> list[tuple[ItemRow, GradeRow]]:
         mine = [(place.row, grade) for place in self.rows() for grade in place.row.grades]

@@ -436,3 +436,21 @@ def test_what_could_not_be_sent_is_sent_again_when_it_is_time() -> None:
         await on.pilot.pause()
 
     play(scene, desk=desk)
+
+
+def test_where_a_slow_remote_decides_what_is_next_it_is_opened_when_it_has() -> None:
+    desk = PaperDesk()
+
+    async def scene(on: Play) -> None:
+        desk.slow = True
+        await on.press(SCORED + "v1x2qS")
+        assert on.message.startswith("softmax-rows/s01: Committed; origin is slow: no answer yet")
+        assert on.lines[0].startswith("softmax-rows/s01")
+        desk.slow = False
+        for _ in range(600):
+            await on.pilot.pause(0.01)
+            if on.lines[0].startswith("softmax-rows/s02"):
+                break
+        assert on.lines[0].startswith("softmax-rows/s02")
+
+    play(scene, desk=desk)

@@ -35,7 +35,13 @@ def gpu_for(target: str, gpus: Sequence[Gpu]) -> Gpu | None:
     return next((gpu for gpu in gpus if gpu.capability == arch.capability), None)
 
 
+def driver_folders(environment: Mapping[str, str] = os.environ) -> list[Path]:
+    """Return where LD_LIBRARY_PATH leads to the driver's library: not every loader's cache knows its place."""
+    folders = [Path(part) for part in environment.get("LD_LIBRARY_PATH", "").split(":") if part.startswith("/")]
+    return [folder for folder in dict.fromkeys(folders) if (folder / "libcuda.so.1").exists()]
+
+
 def nodes(gpu: Gpu, devices: Path = Path("/dev")) -> list[Path]:
     """Return the device nodes that a process needs to use `gpu`."""
-    every = [devices / f"nvidia{gpu.index}", *(devices / name for name in NODES)]
+    every = [devices / f"nvidia{gpu.minor}", *(devices / name for name in NODES)]
     return [node for node in every if node.exists()]

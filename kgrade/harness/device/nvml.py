@@ -29,13 +29,18 @@ THROTTLES = {
 
 @dataclass(frozen=True)
 class Gpu:
-    """One GPU, or one MIG instance of it. `uuid` is what CUDA_VISIBLE_DEVICES takes, `index` is the board's."""
+    """One GPU, or one MIG instance of it. `uuid` is what CUDA_VISIBLE_DEVICES takes, `index` is the board's.
+
+    `minor` is the number of the board's node below /dev. In a container that was lent one board of several, its index
+    is 0 and its node keeps the number that it has on the host.
+    """
 
     uuid: str
     name: str
     capability: tuple[int, int]
     driver: str
     index: int = 0
+    minor: int = 0
 
 
 @dataclass(frozen=True)
@@ -112,11 +117,12 @@ class Nvml:
         if not self._ask("nvmlDeviceGetCudaComputeCapability", board, ctypes.byref(major), ctypes.byref(minor)):
             return
         name = self._text("nvmlDeviceGetName", board) or "GPU of unknown name"
+        node = self._number("nvmlDeviceGetMinorNumber", board)
         instances: list[ctypes.c_void_p | None] = [*self._instances(board)]
         for handle in instances or [board]:
             uuid = self._text("nvmlDeviceGetUUID", handle)
             if uuid:
-                yield Gpu(uuid, name, (major.value, minor.value), driver, index)
+                yield Gpu(uuid, name, (major.value, minor.value), driver, index, index if node is None else node)
 
     def _instances(self, board: ctypes.c_void_p | None) -> list[ctypes.c_void_p]:
         now, pending = ctypes.c_uint(), ctypes.c_uint()

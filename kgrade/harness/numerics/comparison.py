@@ -12,7 +12,7 @@ from kgrade.harness.numerics.errors import (
     Errors,
     float_errors,
     integer_errors,
-    step_distance,
+    largest_step,
 )
 from kgrade.harness.numerics.formats import Array, FloatFormat, round_to, ulp_exponent, widen
 from kgrade.records.evidence import Element, ToleranceUsed, number
@@ -126,7 +126,8 @@ class Comparison:
             errors = float_errors(got, ref, form)
             within, excess = self._weigh(errors, ref, form)
             at = np.arange(part.start, part.start + got.size)
-            return Block(at, errors, within, excess, at[:0], (0, 0, 0, 0), self._steps(self._got[part], ref))
+            steps = largest_step(self._got[part], round_to(ref, form.name)) if got.size else None
+            return Block(at, errors, within, excess, at[:0], (0, 0, 0, 0), steps)
         compared, wrong, specials = self._sort_out(got, ref, form)
         at = np.flatnonzero(compared)
         steps = self._steps(self._got[part][at], ref[at])
@@ -143,7 +144,7 @@ class Comparison:
             return None
         if not counted.all():
             got, rounded = got[counted], rounded[counted]
-        return min(int(step_distance(got, rounded).max(initial=0)), LARGEST_STEPS)
+        return min(largest_step(got, rounded), LARGEST_STEPS)
 
     def _sort_out(self, got: Array, ref: Array, form: FloatFormat) -> tuple[_Mask, _Mask, tuple[int, int, int, int]]:
         """Return which pairs are compared as numbers, which are wrong, and how many NaN and Inf there are."""

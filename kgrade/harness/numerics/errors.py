@@ -54,10 +54,10 @@ def float_errors(got: Floats, ref: Floats, form: FloatFormat) -> Errors:
 
 def _units(ref: Floats, form: FloatFormat) -> Floats:
     """Return how many spacings of `form` at `ref` make 1: a power of two, put together from its bits."""
-    binade = (ref.view(np.int64) >> _FRACTION_BITS) & _EXPONENT_MASK
-    np.clip(binade, form.min_exponent + _BIAS, form.max_exponent + _BIAS, out=binade)
-    np.subtract(2 * _BIAS + form.precision - 1, binade, out=binade)
-    binade <<= _FRACTION_BITS
+    binade = ref.view(np.uint64) & (_EXPONENT_MASK << _FRACTION_BITS)
+    np.maximum(binade, (form.min_exponent + _BIAS) << _FRACTION_BITS, out=binade)
+    np.minimum(binade, (form.max_exponent + _BIAS) << _FRACTION_BITS, out=binade)
+    np.subtract((2 * _BIAS + form.precision - 1) << _FRACTION_BITS, binade, out=binade)
     return binade.view(np.float64)
 
 
@@ -68,6 +68,16 @@ def step_distance(got: Array, ref: Array) -> np.ndarray[Any, np.dtype[np.uint64]
     """
     a, b = (each.astype(np.int64) if each.dtype.kind in "iub" else ordinals(each) for each in (got, ref))
     return np.maximum(a, b).astype(np.uint64) - np.minimum(a, b).astype(np.uint64)
+
+
+def largest_step(got: Array, ref: Array) -> int:
+    """Return the largest `step_distance`; 0 where there is nothing. Quicker where no pair lies across zero."""
+    if got.dtype.kind not in "iub":
+        a, b = (np.ascontiguousarray(each).view(f"i{each.dtype.itemsize}") for each in (got, ref))
+        if np.min(a ^ b, initial=0) >= 0:
+            apart = a - b
+            return max(int(np.max(apart, initial=0)), -int(np.min(apart, initial=0)))
+    return int(step_distance(got, ref).max(initial=0))
 
 
 def integer_errors(got: Array, ref: Array) -> Errors:
@@ -86,8 +96,11 @@ def _relative(absolute: Floats, ref: Floats) -> Floats:
 
 def ulp_histogram(ulp: Floats) -> np.ndarray[Any, np.dtype[np.int64]]:
     """Count elements by ULP error: bin 0 holds those under 1, bin k those in [2**(k-1), 2**k), the last all beyond."""
-    bins = (np.ascontiguousarray(ulp).view(np.int64) >> _FRACTION_BITS) - (_BIAS - 1)
-    return np.bincount(np.clip(bins, 0, HISTOGRAM_BINS - 1), minlength=HISTOGRAM_BINS)
+    bins = np.ascontiguousarray(ulp).view(np.int64) >> _FRACTION_BITS
+    bins -= _BIAS - 1
+    np.maximum(bins, 0, out=bins)
+    np.minimum(bins, HISTOGRAM_BINS - 1, out=bins)
+    return np.bincount(bins, minlength=HISTOGRAM_BINS)
 
 
 def spread(values: Sequence[float]) -> Spread:
@@ -96,6 +109,11 @@ def spread(values: Sequence[float]) -> Spread:
         return Spread(max="nan", p50="nan", p99="nan", p999="nan")
     p50, p99, p999, largest = (number(value) for value in values)
     return Spread(max=largest, p50=p50, p99=p99, p999=p999)
+
+
+def rank_of(mille: int, count: int) -> int:
+    """Return the nearest rank, from 0, of a percentile of `count` values, of which there is one at least."""
+    return (count * mille + 999) // 1000 - 1
 
 
 class RankSelector:
@@ -146,7 +164,7 @@ class RankSelector:
         """End a reading: settle the ranks whose values were kept, and one digit of every other."""
         if self._sought is None:
             count = int(self._counts[0].sum()) if self._counts else 0
-            ranks = [(count * mille + 999) // 1000 - 1 for mille in PERCENTILES_PER_MILLE] + [count - 1]
+            ranks = [rank_of(mille, count) for mille in PERCENTILES_PER_MILLE] + [count - 1]
             self._sought = [_Sought(0, rank) for rank in ranks] if count else []
         for prefix, parts in self._kept.items():
             whole = np.concatenate(parts)

@@ -7,18 +7,23 @@ from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 
+from kgrade.harness.numerics.brackets import Bracketed
 from kgrade.harness.numerics.comparison import BLOCK, Block, Comparison, parts
-from kgrade.harness.numerics.errors import HISTOGRAM_BINS, Counts, Errors, Found, RankSelector, spread, ulp_histogram
+from kgrade.harness.numerics.errors import HISTOGRAM_BINS, Counts, Errors, RankSelector, spread, ulp_histogram
 from kgrade.harness.numerics.formats import Array
 from kgrade.records.evidence import Figures
 
 SHOWN = 8
 STRETCH = 4 * BLOCK  # elements that one thread reads at a time
 THREADS = 4
+SAMPLED = (1 << 18, 1 << 28)  # elements of outputs whose percentiles are guessed from a sample
+SAMPLE = 1 << 18  # elements at most
+SAMPLE_SHARE = 16
+SAMPLE_RUN = 512
 Read = TypeVar("Read")
 
 
@@ -38,30 +43,50 @@ class Tally:
 def tally(comparison: Comparison, elements: int) -> Tally:
     """Read `comparison` and return its figures over all `elements` of the output."""
     selectors = [RankSelector() for _ in Errors._fields]
+    guesses = _guessed(comparison, elements)
     count = _Count()
 
-    def first_reading(stretch: slice) -> tuple[_Count, list[Found]]:
+    def first_reading(stretch: slice) -> tuple[_Count, list[Any]]:
         counted, errors = _Count(), []
         for part in parts(stretch.start, stretch.stop, BLOCK):
             block = comparison.block(part)
             counted.offer(block)
             errors.append(block.errors)
-        return counted, _counted(selectors, errors)
+        return counted, _counted(guesses or selectors, errors)
 
-    def reading(stretch: slice) -> list[Found]:
+    def reading(stretch: slice) -> list[Any]:
         within = parts(stretch.start, stretch.stop, BLOCK)
         return _counted(selectors, [comparison.errors(part) for part in within])
 
     for counted, found in _in_threads(first_reading, elements):
         count.absorb(counted)
-        _add(selectors, found)
+        _add(guesses or selectors, found)
+    if guesses:
+        held = [guess.values() for guess in guesses]
+        if None not in held:
+            return count.told(elements, [values for values in held if values is not None])
+        for found in _in_threads(reading, elements):
+            _add(selectors, found)
     while True:
         for selector in selectors:
             selector.advance()
         if all(selector.settled for selector in selectors):
-            return count.told(elements, selectors)
+            return count.told(elements, [selector.values() for selector in selectors])
         for found in _in_threads(reading, elements):
             _add(selectors, found)
+
+
+def _guessed(comparison: Comparison, elements: int) -> list[Bracketed]:
+    """Return what may tell the percentiles from one reading; nothing for few elements, or more than it has memory for.
+
+    The sample is a short run of elements from each of many places.
+    """
+    if not SAMPLED[0] <= elements <= SAMPLED[1]:
+        return []
+    runs = min(SAMPLE, elements // SAMPLE_SHARE) // SAMPLE_RUN
+    starts = (run * elements // runs for run in range(runs))
+    errors = [comparison.errors(slice(start, start + SAMPLE_RUN)) for start in starts]
+    return [Bracketed(np.concatenate(each)) for each in zip(*errors, strict=True)]
 
 
 def _in_threads(read: Callable[[slice], Read], elements: int) -> Iterator[Read]:
@@ -81,13 +106,13 @@ def _in_threads(read: Callable[[slice], Read], elements: int) -> Iterator[Read]:
             yield waiting.popleft().result()
 
 
-def _counted(selectors: Sequence[RankSelector], errors: Sequence[Errors]) -> list[Found]:
+def _counted(selectors: Sequence[Any], errors: Sequence[Errors]) -> list[Any]:
     """Let each selector count the errors of a stretch in its measure, of which there are as many as in `Errors`."""
     together = (np.concatenate(each) for each in zip(*errors, strict=True))
     return [selector.counted(values) for selector, values in zip(selectors, together, strict=True)]
 
 
-def _add(selectors: Sequence[RankSelector], found: Sequence[Found]) -> None:
+def _add(selectors: Sequence[Any], found: Sequence[Any]) -> None:
     for selector, part in zip(selectors, found, strict=True):
         selector.add(part)
 
@@ -133,9 +158,9 @@ class _Count:
         self._step(later.steps)
         self.worst.absorb(later.worst)
 
-    def told(self, elements: int, selectors: Sequence[RankSelector]) -> Tally:
-        """Return it all as figures over `elements`."""
-        absolute, relative, ulp = (spread(selector.values()) for selector in selectors)
+    def told(self, elements: int, ranked: Sequence[Sequence[float]]) -> Tally:
+        """Return it all as figures over `elements`; `ranked` are percentiles and maximum of each measure."""
+        absolute, relative, ulp = (spread(values) for values in ranked)
         nan_got, nan_expected, inf_got, inf_expected = (int(count) for count in self.specials)
         figures = Figures(
             elements=elements,

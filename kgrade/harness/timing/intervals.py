@@ -4,13 +4,16 @@ The interval between the k-th smallest and the k-th largest of n independent sam
 that only n and k decide; between two whole k the chance is met by interpolation (Hettmansperger and Sheather, 1986).
 Samples that resemble their neighbours tell less than as many independent ones: their number is lowered to what they
 are worth. For that the autocorrelation is read from signs about the median, which outliers cannot disturb, and turned
-into that of a latent process of first order by the arcsine law (Van Vleck and Middleton, 1966).
+into that of a latent process of first order by the arcsine law (Van Vleck and Middleton, 1966). Samples that resemble
+others of their process tell less too: how far the processes' shares of signs lie apart, beside what independent samples
+would show, is the design effect of such clusters (Kish, 1965), and their number is divided by it.
 """
 
 from __future__ import annotations
 
 import functools
 import math
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -21,16 +24,20 @@ CONFIDENCE = 0.95
 FEWEST_SAMPLES = 30
 _CERTAIN = 1.64  # standard errors: a smaller autocorrelation is what independent samples show by chance
 _LAGS = 200
+_FEWEST_OF_PROCESS = 5
 
 
-def median_intervals(rows: Floats, *, independent: bool = False) -> tuple[Floats, Floats]:
+def median_intervals(
+    rows: Floats, *, independent: bool = False, processes: Sequence[int] = ()
+) -> tuple[Floats, Floats]:
     """Return lower and upper ends of the 95 % interval of the median of each row of shape (series, samples).
 
-    `independent` says that the rows are known to be uncorrelated, so that their worth is not estimated.
+    `independent` says that the rows are known to be uncorrelated, so that their worth is not estimated. `processes`
+    says how many samples of a row each process gave, in order.
     """
     series, count = rows.shape
     ordered = np.sort(rows, axis=1)
-    worth = np.full(series, float(count)) if independent else worths(rows)
+    worth = np.full(series, float(count)) if independent else worths(rows, processes)
     depths = np.array([_depth(max(1, int(one))) for one in worth])
     place = np.clip(depths * (count + 1) - 1, 0, count - 1)
     below = np.floor(place).astype(np.intp)
@@ -42,8 +49,11 @@ def median_intervals(rows: Floats, *, independent: bool = False) -> tuple[Floats
     return lower, upper
 
 
-def worths(rows: Floats) -> Floats:
-    """Return how many independent samples each row is worth for its median; at most as many as it has."""
+def worths(rows: Floats, processes: Sequence[int] = ()) -> Floats:
+    """Return how many independent samples each row is worth for its median; at most as many as it has.
+
+    `processes` says how many samples of a row each process gave, in order; under five of each tell nothing of it.
+    """
     series, count = rows.shape
     worth = np.full(series, float(count))
     if count < 3:
@@ -56,7 +66,12 @@ def worths(rows: Floats) -> Floats:
     latent = np.sin(np.pi / 2 * np.clip(first[certain], 0, 0.99))
     powers = latent[:, None] ** np.arange(1, _LAGS)
     worth[certain] = count / (1 + 2 * (2 / np.pi) * np.arcsin(powers).sum(axis=1))
-    return worth
+    if len(processes) < 2 or sum(processes) != count or min(processes) < _FEWEST_OF_PROCESS:
+        return worth
+    starts = np.cumsum([0, *processes[:-1]])
+    shares = np.add.reduceat(signs, starts, axis=1) / np.array(processes)
+    effect = count / len(processes) * shares.var(axis=1, ddof=1) * count / power
+    return np.asarray(np.minimum(worth, count / np.maximum(effect, 1)))
 
 
 @functools.cache

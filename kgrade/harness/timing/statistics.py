@@ -49,7 +49,7 @@ def summarise(
         mad_us=float(np.median(np.abs(samples - median))),
         iqr_us=upper - lower,
         min_us=float(samples.min()),
-        interval_us=_interval(samples) if samples.size >= FEWEST_SAMPLES else None,
+        interval_us=_interval(samples, processes) if samples.size >= FEWEST_SAMPLES else None,
         first_call_us=first_call_us,
         processes=list(processes),
         warmups=warmups,
@@ -69,9 +69,9 @@ def speedup(
     """Return how much faster the candidate is than the baseline, with the 95 % interval of that ratio.
 
     `paired` samples stand in the same rounds, in order, and are compared round by round; others by their medians.
-    Where the ratio differs between `processes` (samples of each, in order) by more than chance, the interval is
-    stretched over what each process shows. The interval is absent when either side has fewer than 30 samples. Raises
-    ValueError without samples, for pairs of unequal number, or when a time is zero, of which no ratio can be made.
+    Where the ratio differs between `processes` (samples of each, in order), the samples are worth less. The interval is
+    absent when either side has fewer than 30 samples. Raises ValueError without samples, for pairs of unequal number,
+    or when a time is zero, of which no ratio can be made.
     """
     base, candidate = _checked(base_us), _checked(candidate_us)
     if not np.median(candidate) > 0:
@@ -89,7 +89,7 @@ def speedup(
     logs = np.log(base) - np.log(candidate)
     interval = None
     if enough:
-        low, high = _over_processes(logs, _interval(logs), processes)
+        low, high = _interval(logs, processes)
         interval = (math.exp(low), math.exp(high))
     ratio = math.exp(float(np.median(logs)))
     return Speedup(baseline=baseline, ratio=ratio, interval=interval, n=logs.size, method=PAIRED)
@@ -109,8 +109,16 @@ def judged(found: Speedup, against_itself: Speedup | None) -> Speedup:
     if apart and not found.interval[0] <= 1 <= found.interval[1]:
         verdict = "faster" if found.ratio > 1 else "slower"
     else:
-        verdict = "noise forbids" if high / low - 1 > NOISE_FORBIDS else "no difference"
+        verdict = "noise forbids" if is_too_noisy(against_itself) else "no difference"
     return msgspec.structs.replace(found, verdict=verdict, visible=visible_difference(against_itself))
+
+
+def is_too_noisy(against_itself: Speedup) -> bool:
+    """Whether A against A is so uncertain that a difference may not be denied."""
+    if against_itself.interval is None:
+        return False
+    low, high = against_itself.interval
+    return high / low - 1 > NOISE_FORBIDS
 
 
 def visible_difference(against_itself: Speedup) -> float | None:
@@ -140,8 +148,8 @@ def drift(samples: Floats) -> float | None:
     return change if abs(change) >= _DRIFT_SHARE else None
 
 
-def _interval(values: Floats) -> tuple[float, float]:
-    lower, upper = median_intervals(values[None, :])
+def _interval(values: Floats, processes: Sequence[int] = ()) -> tuple[float, float]:
+    lower, upper = median_intervals(values[None, :], processes=processes)
     return float(lower[0]), float(upper[0])
 
 
@@ -158,25 +166,6 @@ def _interval_of_ratio(base: Floats, candidate: Floats) -> tuple[float, float]:
         math.exp(middle - math.hypot(over_down, under_up)),
         math.exp(middle + math.hypot(over_up, under_down)),
     )
-
-
-def _over_processes(logs: Floats, interval: tuple[float, float], processes: Sequence[int]) -> tuple[float, float]:
-    """Stretch an interval over the processes' own medians, where they differ by more than chance (Kruskal-Wallis)."""
-    if len(processes) < 2 or sum(processes) != logs.size or min(processes) < 5:
-        return interval
-    parts = np.split(logs, np.cumsum(processes)[:-1])
-    ranks = np.argsort(np.argsort(logs)) + 1.0
-    means = [float(part.mean()) for part in np.split(ranks, np.cumsum(processes)[:-1])]
-    count = logs.size
-    spread = sum(size * (mean - (count + 1) / 2) ** 2 for size, mean in zip(processes, means, strict=True))
-    statistic = 12 / (count * (count + 1)) * spread
-    freedom = len(processes) - 1
-    # 99 % of chi-square by Wilson and Hilferty's approximation
-    bound = freedom * (1 - 2 / (9 * freedom) + 2.326 * math.sqrt(2 / (9 * freedom))) ** 3
-    if statistic <= bound:
-        return interval
-    medians = [float(np.median(part)) for part in parts]
-    return min(interval[0], *medians), max(interval[1], *medians)
 
 
 def _checked(samples_us: Sequence[float]) -> Floats:

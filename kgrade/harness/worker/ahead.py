@@ -56,13 +56,13 @@ class TritonAhead:
         return {"launches": launches[start : start + ANSWER_LAUNCHES], "total": len(launches)}
 
     def _call(self, request: Request, function: Callable[..., Any]) -> None:
-        from . import triton_launches
+        from .without_data import empty_inputs, without_data
 
         if not request.message["fake"]:
             self._pulled(request, function, self.caller.inputs(request))
             return
-        with triton_launches.without_data():
-            inputs = triton_launches.empty_inputs(request.message["inputs"], self.caller.arrays._laid_out)
+        with without_data():
+            inputs = empty_inputs(request.message["inputs"], self.caller.arrays._laid_out)
             self._pulled(request, function, inputs)
 
     def _pulled(self, request: Request, function: Callable[..., Any], inputs: Dict[str, Any]) -> None:

@@ -102,6 +102,18 @@ class Caller:
             offset += -(-len(raw) // ALIGNMENT) * ALIGNMENT
         return {"made": described, "form": form}
 
+    def make_without_data(self, request: Request, maker: Callable[..., Any]) -> Dict[str, Any]:
+        """Call `maker` where tensors have no data; describe what it made as `make` does."""
+        from .without_data import without_data
+
+        with without_data():
+            form, made = taken_apart(maker(**request.message["details"]), request.message["name"])
+        described = [
+            {"name": name, "dtype": str(value.dtype).replace("torch.", ""), "shape": list(value.shape)}
+            for name, value in made
+        ]
+        return {"made": described, "form": form}
+
     def touched(self, request: Request, inputs: Dict[str, Any]) -> List[str]:
         """Name the inputs whose bytes are no longer those that came in."""
         touched: List[str] = []

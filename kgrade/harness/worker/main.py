@@ -129,8 +129,9 @@ class Worker:
         return caller.judge(request, self.functions[request.message["function"]])
 
     def do_make(self, request: Request) -> Dict[str, Any]:
-        """Let the task's own code make inputs."""
-        return self.caller.make(request, self.functions[request.message["function"]])
+        """Let the task's own code make inputs; those without data are only described."""
+        make = self.caller.make_without_data if request.message["fake"] else self.caller.make
+        return make(request, self.functions[request.message["function"]])
 
     def do_hold(self, request: Request) -> Dict[str, Any]:
         """Make as many fresh sets of inputs as the timed calls to come will use, and prepare each."""
@@ -156,11 +157,13 @@ class Worker:
                 from .device_clock import DeviceClock
 
                 self.clock = DeviceClock(self.caller.arrays.torch)
-            claimed, last = self.clock.repeat(timed, self.held, cold=cache == "cold")
+            spin_us = request.message["spin_us"]
+            claimed, launch_us, last = self.clock.repeat(timed, self.held, cold=cache == "cold", spin_us=spin_us)
         else:
+            launch_us = 0.0
             claimed, last = repeat(timed or _nothing, self.held, self.caller.arrays.finish)
         self.last = last if name else self.last
-        return {"claimed_us": claimed}
+        return {"claimed_us": claimed, "launch_us": launch_us}
 
     def do_fetch(self, request: Request) -> Dict[str, Any]:
         """Hand over the outputs of the last timed call."""

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from typing import Final
 
 from kgrade.desk.desk import Desk
-from kgrade.desk.people import Moved
+from kgrade.desk.people import Moved, Slow
 from kgrade.desk.saving import Saved
 from kgrade.desk.sitting import Sitting
 from kgrade.records.evidence import Finding
@@ -33,11 +33,15 @@ from kgrade.tui.screens.stage import Stage
 from kgrade.tui.screens.trouble import TROUBLE, sentence
 from kgrade.tui.sheet_view import rubric_view, status_of
 from kgrade.tui.text_entry import TextEntry
+from kgrade.tui.timers import after as call_after
 from kgrade.tui.widgets.rubric import RubricView
 from kgrade.tui.widgets.status import Status
 
 _PAUSE_S: Final = 60.0
 """Seconds without a key after which nobody is thought to work on the item."""
+
+_LOOK_AGAIN_S: Final = 0.5
+"""Seconds between two looks at whether a slow remote has answered."""
 
 _STAGES: Final = {
     "build": "compile or import it: registers, memory, errors",
@@ -66,7 +70,7 @@ class GradingPage:
         self._sends = False
         self._only_reads = False
         self._is_empty = False
-        self._saved_before = ""
+        self._saved_before = self._slow = ""
         self._without_item: Deeds = {**reading_deeds(stage), **self._page_deeds()}
         self._deeds: Deeds = self._without_item
         stage.set_parts(rubric=True)
@@ -75,9 +79,15 @@ class GradingPage:
     # Items
 
     def open_next(self, after: ItemId | None = None) -> None:
-        """Open the next item, or say why the queue is empty."""
+        """Open the next item, or say why the queue is empty; where a slow remote decides that, once it has."""
+        self._slow = ""
         try:
             found = self._desk.next(after)
+        except Slow as why:
+            self._slow = f"{why}, and the next item is opened then"
+            self._stage.say(self._slow, "warn")
+            self._open_when_answered(after, self._scoring)
+            return
         except TROUBLE as why:
             self._stage.say(sentence(why), "bad")
             return
@@ -85,6 +95,19 @@ class GradingPage:
             self.open(found)
         else:
             self._show_empty(found)
+
+    def _open_when_answered(self, after: ItemId | None, before: Scoring | None) -> None:
+        """Open the next item once a slow remote has answered, unless another one was opened since."""
+
+        def look() -> None:
+            if self._scoring is not before or self._leaving.is_set():
+                return
+            if self._desk.waits():
+                call_after(_LOOK_AGAIN_S, self._stage, look)
+            else:
+                self.open_next(after)
+
+        call_after(_LOOK_AGAIN_S, self._stage, look)
 
     def open(self, item: ItemId) -> bool:
         """Open `item` and return True; if it cannot be read its faults are shown and the page stays as it was."""
@@ -415,7 +438,8 @@ class GradingPage:
         self.open_next()
         self.sync()
         self._saved_before = f"{saved.item}: {standing}"
-        self._stage.say("; ".join([self._saved_before, *saved.notes]), "good")
+        slow = [self._slow] if self._slow else []
+        self._stage.say("; ".join([self._saved_before, *saved.notes, *slow]), "warn" if slow else "good")
         self._stage.dispatcher.release()
         # A level that was typed before the item could be seen was meant for another.
         self._stage.call_after_refresh(self._seen)
@@ -438,6 +462,7 @@ class GradingPage:
             if self._desk.notes:
                 application.call_from_thread(self._stage.mention, "; ".join(self._desk.notes), "warn")
         application.call_from_thread(self._synced)
+        self._desk.catch_up(self._leaving)
 
     def _synced(self) -> None:
         self._sends = False

@@ -10,7 +10,7 @@ from kgrade.records.slugs import ItemId
 from kgrade.tui.contexts import TextContext
 from kgrade.tui.keys import Context
 from kgrade.tui.lines import message
-from kgrade.tui.queue_view import SORTS, Listing, my_grades_listing, progress_text, queue_listing
+from kgrade.tui.queue_view import SORTS, Listing, QueueTexts, my_grades_listing, progress_text
 from kgrade.tui.screens.help import HelpPage
 from kgrade.tui.screens.reading import Deeds, reading_deeds
 from kgrade.tui.screens.stage import Stage
@@ -37,6 +37,8 @@ class QueuePage:
         self._before = stage.view.position
         self._wanted = ""
         self._sort = 0
+        self._texts: QueueTexts | None = None
+        """The queue as it was when the page was last brought in line; a filter goes on in that."""
         self._listing = Listing(message("reading the queue"), [None])
         self._deeds: Deeds = {
             **reading_deeds(stage),
@@ -78,13 +80,15 @@ class QueuePage:
 
     def _show(self) -> None:
         """Bring everything in line with the desk, the filter and the order."""
+        before = self._texts
         if not self._show_rows():
             return
+        if self._texts is not None and self._texts is not before:
+            self._stage.run_worker(self._texts.get_ready, thread=True, group="queue", exclusive=True)
         progress = self._desk.progress()
         who = self._desk.evaluator
         self._stage.status.show(Status(item=self._kind, kind=who, position=progress.graded, count=progress.total))
-        shown = sum(item is not None for item in self._listing.items)
-        self._stage.say(progress_text(progress, shown, SORTS[self._sort], self._wanted))
+        self._stage.say(progress_text(progress, self._listing.shown, SORTS[self._sort], self._wanted))
 
     def _show_rows(self) -> bool:
         """Show the rows that hold what is wanted; False, with a sentence said, where the desk cannot tell."""
@@ -98,7 +102,9 @@ class QueuePage:
 
     def _found(self) -> Listing:
         if self._kind == "queue":
-            return queue_listing(self._desk.rows(), self._desk.evaluator, self._wanted, SORTS[self._sort])
+            if self._texts is None:
+                self._texts = QueueTexts(self._desk.rows(), self._desk.evaluator)
+            return self._texts.listing(self._wanted, SORTS[self._sort])
         return my_grades_listing(self._desk.my_grades(), self._standing, self._wanted)
 
     def _standing(self, item: ItemId) -> str:
@@ -130,7 +136,7 @@ class QueuePage:
         self._show()
 
     def _switch(self, kind: Kind) -> None:
-        self._kind, self._wanted = kind, ""
+        self._kind, self._wanted, self._texts = kind, "", None
         self._show()
 
     def _filter(self) -> None:

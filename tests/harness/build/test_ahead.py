@@ -109,6 +109,22 @@ def test_a_pallas_submission_is_lowered_for_a_tpu_that_is_not_here(target, solut
         assert build.targets[0].failure.fault == "submission"
 
 
+TOO_MUCH = IN_PALLAS.replace("from jax.experimental import pallas as pl", "from jax.experimental import pallas as pl\n"
+    "from jax.experimental.pallas import tpu as pltpu").replace("def kernel(x, y):", "def kernel(x, y, room):\n"
+    "    room[...] = jnp.zeros_like(room)").replace("jax.ShapeDtypeStruct(x.shape, x.dtype))(x)",
+    "jax.ShapeDtypeStruct(x.shape, x.dtype), scratch_shapes=[pltpu.VMEM((65536, 1024), jnp.float32)])(x)")  # fmt: skip
+
+
+def test_a_pallas_submission_that_lowers_and_does_not_fit_fails_where_libtpu_is():
+    needs("jax")
+    needs("libtpu")
+    build = built("pallas", "tpu", TOO_MUCH)
+    assert build.status == "failed"
+    assert "it does not compile" in build.reason
+    failure = build.targets[0].failure
+    assert (failure.kind, failure.fault) == ("memory", "submission"), failure
+
+
 def test_a_pallas_submission_is_compiled_in_full_where_libtpu_is():
     needs("jax")
     needs("libtpu")

@@ -7,11 +7,12 @@ static int capability[2] = {9, 0}, boards = 2;
 static unsigned sm = 1980, celsius = 41, milliwatts = 120500, looks = 0, count = 0;
 static unsigned long long throttle = 0;
 static process processes[8];
-static unsigned divided = 0;
+static unsigned divided = 0, minors = 0;
 
 void tell_throttle(unsigned long long bits) { throttle = bits; }
 void tell_clock(unsigned mhz) { sm = mhz; }
 void tell_boards(int number) { boards = number; }
+void tell_minors(unsigned first) { minors = first; }
 void tell_divided(unsigned instances) { divided = instances; }
 void tell_process(unsigned pid, unsigned long long used) { processes[count].pid = pid; processes[count++].used = used; }
 void tell_no_process(void) { count = 0; }
@@ -28,6 +29,7 @@ int nvmlDeviceGetUUID(void *board, char *to, unsigned room) {
     to[4] += (long)board % 10 - ((long)board < 10);
     return strlen(to) >= room;
 }
+int nvmlDeviceGetMinorNumber(void *board, unsigned *to) { *to = minors + (long)board - 1; return 0; }
 int nvmlDeviceGetCudaComputeCapability(void *board, int *major, int *minor) {
     *major = (long)board == 1 ? 8 : capability[0];
     *minor = capability[1];

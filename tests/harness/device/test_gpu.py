@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import importlib
 import os
 import shutil
 import statistics
 import subprocess
 import threading
 from collections.abc import Callable, Mapping
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -17,13 +19,14 @@ from kgrade.harness.collect import collect
 from kgrade.harness.device.nvml import Gpu, Nvml
 from kgrade.harness.device.observer import Observer
 from kgrade.harness.run import ItemSource, Machine
+from kgrade.harness.timing.sides import SPIN_SHARE, SPIN_US
 from kgrade.harness.worker.device_clock import DeviceClock
 from kgrade.records import codec
 from kgrade.records.evidence import Evidence
 from kgrade.records.task import Task
 from tests.harness.items import IN_TRITON, REFERENCE, TASK
 
-pytestmark = pytest.mark.gpu
+pytestmark = [pytest.mark.gpu, pytest.mark.xdist_group("gpu")]  # what measures a device has it to itself
 FAULT = """
 import torch, triton
 import triton.language as tl
@@ -36,6 +39,17 @@ def scale(x):
     y = torch.empty_like(x)
     kernel[(1,)](x, y, 1 << 44)
     return y
+"""
+CHASE = """
+import triton
+import triton.language as tl
+
+@triton.jit
+def chase(following, out, STEPS: tl.constexpr):
+    place = tl.load(following)
+    for _ in range(STEPS):
+        place = tl.load(following + place)
+    tl.store(out, place)
 """
 LIAR = IN_TRITON.replace("def scale(x):", "torch.cuda.Event.elapsed_time = lambda self, other: 0.0001\n\ndef scale(x):")
 
@@ -81,8 +95,9 @@ def on_device(machine: Machine, gpu: Gpu, solution: str, stages: tuple[str, ...]
 
 def timed(torch: Any, call: Callable[..., Any], sets: list[dict[str, Any]], cold: bool) -> float:
     clock = DeviceClock(torch)
-    clock.repeat(call, sets, cold=cold)
-    return statistics.median(clock.repeat(call, sets, cold=cold)[0])
+    _, launch_us, _ = clock.repeat(call, sets, cold=cold, spin_us=SPIN_US[0])
+    _, launch_us, _ = clock.repeat(call, sets, cold=cold, spin_us=SPIN_US[1])
+    return statistics.median(clock.repeat(call, sets, cold=cold, spin_us=max(SPIN_US[0], SPIN_SHARE * launch_us))[0])
 
 
 def test_events_measure_what_the_device_does(torch: Any) -> None:
@@ -93,11 +108,21 @@ def test_events_measure_what_the_device_does(torch: Any) -> None:
     assert timed(torch, lambda: None, [{}] * 21, False) < one / 10
 
 
-def test_a_flushed_cache_makes_a_small_read_slower(torch: Any) -> None:
-    values = torch.ones(2 << 20, device="cuda")  # 8 MiB, which every L2 since Ampere holds
-    out = torch.empty((), device="cuda")
-    call: Callable[..., Any] = lambda: torch.sum(values, dim=0, out=out)  # noqa: E731
-    assert timed(torch, call, [{}] * 41, True) > 1.1 * timed(torch, call, [{}] * 41, False)
+def test_a_flushed_cache_makes_reads_slower(torch: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Reads that wait for each other tell memory from cache: in bandwidth the two differ little on some devices."""
+    pytest.importorskip("triton", reason="triton is not installed")
+    (tmp_path / "chasing_kernel.py").write_text(CHASE)
+    monkeypatch.syspath_prepend(tmp_path)
+    chase = importlib.import_module("chasing_kernel").chase
+    size = 1 << 20  # 4 MiB of int32, in steps of 128 bytes: in every L2 since Volta, in no L1
+    order = torch.randperm(size // 32, device="cuda", dtype=torch.int64) * 32
+    following = torch.zeros(size, device="cuda", dtype=torch.int32)
+    following[order] = order.roll(-1).to(torch.int32)
+    out = torch.empty(1, device="cuda", dtype=torch.int32)
+    call: Callable[..., Any] = lambda: chase[(1,)](following, out, STEPS=1000)  # noqa: E731
+    cold, warm = (timed(torch, call, [{}] * 41, flushed) for flushed in (True, False))
+    assert warm > 1000 * 0.05, "a read from L2 takes over 100 ns, one from L1 some 20"
+    assert cold > 1.3 * warm
 
 
 TIMED = {
@@ -136,8 +161,10 @@ def test_the_driver_tells_clocks_temperature_and_who_uses_the_device(nvml: Nvml,
     observer.begin()
     seen = observer.end()
     assert seen.sm_mhz is not None
-    assert state.processes, f"{held.device} is in use"
-    assert os.getpid() in state.processes or seen.others == (), "a driver that numbers as the host names nobody"
+    if os.getpid() in state.processes:
+        assert state.processes[os.getpid()] == 0 or state.processes[os.getpid()] >= held.nbytes
+    else:  # in a container the driver numbers as the host does, or tells of nobody
+        assert seen.others == ()
 
 
 def test_a_sticky_fault_fails_its_submission_and_the_next_one_runs(machine: Machine, gpu: Gpu, torch: Any) -> None:
@@ -155,9 +182,16 @@ def test_throttle_reasons_are_those_that_the_vendors_tool_prints(nvml: Nvml, gpu
         pytest.skip("nvidia-smi is not installed")
     for _ in range(20):  # reasons change from moment to moment
         before = nvml.state(gpu).throttle
-        query = [tool, f"--id={gpu.index}", "--query-gpu=clocks_throttle_reasons.active", "--format=csv,noheader"]
-        said = subprocess.run(query, capture_output=True, text=True, check=True, timeout=60).stdout.strip()
+        said = queried(tool, gpu, "clocks_event_reasons.active") or queried(tool, gpu, "clocks_throttle_reasons.active")
         if before == nvml.state(gpu).throttle:
+            assert said is not None, "nvidia-smi knows neither name of the field"
             assert before == int(said, 16)
             return
     pytest.fail("the reasons changed between every two looks")
+
+
+def queried(tool: str, gpu: Gpu, field: str) -> str | None:
+    """What nvidia-smi says of a field; None where this version does not know it (it was renamed with driver 535)."""
+    command = [tool, f"--id={gpu.index}", f"--query-gpu={field}", "--format=csv,noheader"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=60)
+    return done.stdout.strip() if done.returncode == 0 else None

@@ -8,14 +8,14 @@ from pathlib import Path
 
 import pytest
 
-from kgrade.harness.device.gpus import find_gpus, gpu_for, nodes
+from kgrade.harness.device.gpus import driver_folders, find_gpus, gpu_for, nodes
 from kgrade.harness.device.nvml import Gpu, Nvml
 from kgrade.harness.device.observer import Observer
 from kgrade.harness.sandbox import Bind, find_wall, run
 from tests.harness.device.conftest import Driver
 
-OLD = Gpu("GPU-0", "NVIDIA H200", (8, 0), "575.57.08", 0)
-NEW = Gpu("GPU-1", "NVIDIA H200", (9, 0), "575.57.08", 1)
+OLD = Gpu("GPU-0", "NVIDIA H200", (8, 0), "575.57.08", 0, 0)
+NEW = Gpu("GPU-1", "NVIDIA H200", (9, 0), "575.57.08", 1, 1)
 
 
 def test_every_gpu_is_told_with_its_architecture(driver: Driver) -> None:
@@ -93,6 +93,24 @@ def test_other_processes_are_named_where_they_can_be_told_apart(driver: Driver) 
     driver.tell("process", 4242, 1 << 30)
     observer.begin()
     assert observer.end().doubts == ["other processes used the device: 77"]
+
+
+def test_a_board_keeps_the_number_of_its_node_where_others_are_hidden(driver: Driver, tmp_path: Path) -> None:
+    driver.tell("minors", 5)
+    first, second = find_gpus(driver.opened(), {})
+    assert [(gpu.index, gpu.minor) for gpu in (first, second)] == [(0, 5), (1, 6)]
+    (tmp_path / "nvidia5").touch()
+    assert nodes(first, tmp_path) == [tmp_path / "nvidia5"]
+    assert nodes(second, tmp_path) == []
+
+
+def test_the_drivers_library_is_found_where_the_person_leads_to_it(tmp_path: Path) -> None:
+    (tmp_path / "driver").mkdir()
+    (tmp_path / "driver" / "libcuda.so.1").touch()
+    (tmp_path / "other").mkdir()
+    led = {"LD_LIBRARY_PATH": f"{tmp_path}/other:{tmp_path}/driver::relative:{tmp_path}/driver:{tmp_path}/gone"}
+    assert driver_folders(led) == [tmp_path / "driver"]
+    assert driver_folders({}) == []
 
 
 def test_the_nodes_of_one_device_reach_behind_the_wall(tmp_path: Path) -> None:

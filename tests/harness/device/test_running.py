@@ -21,6 +21,7 @@ from kgrade.harness.losses import failure
 from kgrade.harness.methods import why_not_run
 from kgrade.harness.run import Machine
 from kgrade.harness.standby import Standby
+from kgrade.harness.timing.sides import CASE_BOX_S, ON_DEVICE, SPIN_SHARE, SPIN_US, WARM_CALLS, Side
 from kgrade.harness.watchdog import Limits
 from kgrade.harness.worker.device_clock import LEAST_FLUSH, DeviceClock
 from kgrade.harness.workers import Lost, Worker
@@ -28,7 +29,7 @@ from kgrade.records import codec
 from kgrade.records.task import Task
 from tests.harness.device.conftest import Driver
 
-GPU = Gpu("GPU-1", "NVIDIA H200", (9, 0), "575.57.08", 1)
+GPU = Gpu("GPU-1", "NVIDIA H200", (9, 0), "575.57.08", 1, 1)
 TASK = """\
 schema: kgrade/task@1
 title: Row sums
@@ -114,6 +115,11 @@ class Events:
         self.log = log
         self.uint8 = "uint8"
         self.flushed = 0
+        self.spun: list[int] = []
+
+        def spin(cycles: int) -> None:
+            log.append("spin")
+            self.spun.append(cycles)
 
         class Event:
             def __init__(self, enable_timing: bool) -> None:
@@ -130,7 +136,7 @@ class Events:
         self.cuda = SimpleNamespace(
             Event=Event,
             synchronize=lambda: log.append("wait"),
-            _sleep=lambda cycles: log.append("spin"),
+            _sleep=spin,
             get_device_properties=lambda device: SimpleNamespace(L2_cache_size=50 << 20),
         )
 
@@ -152,21 +158,78 @@ def test_events_stand_around_each_call_alone_and_what_is_arranged_lies_outside(c
         time.sleep(0.01)
         return 2 * x
 
-    taken, last = clock.repeat(kernel, [{"x": number} for number in range(3)], cold=cold)
+    taken, launch_us, last = clock.repeat(kernel, [{"x": number} for number in range(3)], cold=cold, spin_us=30)
     assert torch.log == [*before, "event", "call", "event", "wait"] * 3
     assert (seen, last) == ([0, 1, 2], 4), "each call has inputs of its own"
     assert min(taken) >= 10_000, "microseconds"
+    assert launch_us >= 10_000, "the slowest"
+    assert torch.spun == 3 * [60_000], "cycles"
     assert torch.flushed == (2 * (50 << 20) if cold else 0), "twice the cache"
     torch.log.clear()
-    clock.repeat(None, [{}], cold=cold)
+    clock.repeat(None, [{}], cold=cold, spin_us=30)
     assert torch.log == [*before, "event", "event", "wait"]
 
 
 def test_a_device_that_does_not_tell_its_cache_is_flushed_all_the_same() -> None:
     torch = Events()
     torch.cuda.get_device_properties = lambda device: SimpleNamespace()
-    DeviceClock(torch).repeat(lambda: None, [{}], cold=True)
+    DeviceClock(torch).repeat(lambda: None, [{}], cold=True, spin_us=30)
     assert torch.flushed == LEAST_FLUSH
+
+
+class Launching:
+    """A worker on a device that needs longer and longer to launch: it tells, and keeps what it is told."""
+
+    def __init__(self) -> None:
+        self.asked: list[tuple[str, float]] = []
+        self.launch_us = iter([30.0, 2e6, 90.0, *(200.0 + number for number in range(1000))])
+
+    def get(self) -> Launching:
+        return self
+
+    def nothing(self) -> None:
+        pass
+
+    def hold(self, *arguments: Any) -> float:
+        return 0.0
+
+    def repeat(self, function: str, within_s: float, *, cache: str | None, spin_us: float) -> tuple[list[float], float]:
+        self.asked.append((function, spin_us))
+        return [1.0], next(self.launch_us) if function else 0.0
+
+
+def test_the_device_is_kept_busy_as_long_in_a_sample_as_in_what_is_subtracted_from_it() -> None:
+    worker: Any = Launching()
+    side = Side("kernel", worker, how=ON_DEVICE, cache="cold")
+    side.prepare([])
+    for _ in range(5):
+        side.sample([])
+    empty = {spin_us for function, spin_us in worker.asked if not function}
+    sampled = {spin_us for _, spin_us in worker.asked[-5:]}
+    assert empty == sampled, "a launch that is slower than those before must not lengthen what is subtracted"
+    assert next(iter(empty)) >= SPIN_SHARE * 90, "longer than the slowest launch took"
+    assert next(iter(empty)) <= SPIN_US[1], "what took two seconds compiled"
+
+
+def test_a_first_call_that_compiles_is_warmed_up_and_has_the_tasks_time() -> None:
+    worker: Any = Launching()
+    limits: list[float] = []
+    repeat = worker.repeat
+
+    def slow_at_first(function: str, within_s: float, **named: Any) -> Any:
+        if function:
+            limits.append(within_s)
+            time.sleep(0.05 if len(limits) == 1 else 0.0001)
+        return repeat(function, within_s, **named)
+
+    worker.repeat = slow_at_first
+    side = Side("kernel", worker, how=ON_DEVICE, cache="cold", first_s=77)
+    side.prepare([])
+    assert (limits[0], set(limits[1:])) == (77, {CASE_BOX_S})
+    assert side.warmups >= WARM_CALLS[0]
+    assert side.first_us is not None
+    assert side.first_us >= 50_000 > 10 * side.warm_us
+    assert side.calls > 1, "a sample holds as many calls as the warm ones allow"
 
 
 def test_the_nvml_structure_has_the_size_that_the_driver_writes() -> None:

@@ -189,6 +189,22 @@ _PALLAS = [
         " compiler_params=plt.CompilerParams())",
     ),
 ]
+_TPU_ENVIRONMENT = (
+    ("TPU_SKIP_MDS_QUERY", "1"),
+    ("TPU_ACCELERATOR_TYPE", "v5litepod-1"),
+    ("TPU_WORKER_HOSTNAMES", "localhost"),
+)
+_TPU = """\
+from jax.experimental import topologies
+from jax.experimental.pallas import tpu as pltpu
+chip = topologies.get_topology_desc(platform="tpu", topology_name="v5e:2x2x1").devices[0]
+def room(x, o, scratch):
+    scratch[...] = jnp.zeros_like(scratch)
+    o[...] = x[...]
+shape = jax.ShapeDtypeStruct((8, 128), jnp.float32, sharding=jax.sharding.SingleDeviceSharding(chip))
+made = pl.pallas_call(room, out_shape=shape, scratch_shapes=[pltpu.VMEM((65536, 1024), jnp.float32)])
+jax.jit(made).trace(shape).lower().compile()
+"""
 _TRITON_HEAD = "import triton\nimport triton.language as tl\n"
 _COMPILED = """\
 @triton.jit
@@ -313,6 +329,14 @@ FRAMEWORKS = [
     ),
     *(Recipe(f"jax-{name}", "compile", words, ("jax",), f"{_JAX_HEAD}{code}\n") for name, words, code in _JAX),
     Recipe("pallas-interpret", "environment", "Only interpret mode", ("jax",), f"{_JAX_HEAD}call(copy)(jnp.ones(8))\n"),
+    Recipe(
+        "pallas-tpu-memory",
+        "memory",
+        "would exceed memory",
+        ("jax", "libtpu"),
+        _JAX_HEAD + _TPU,
+        environment=_TPU_ENVIRONMENT,
+    ),
     *(Recipe(f"pallas-{name}", "compile", words, ("jax",), f"{_JAX_HEAD}{code}\n") for name, words, code in _PALLAS),
     *(
         Recipe(

@@ -150,6 +150,7 @@ def test_this_machine_is_measured_with_its_own_torch() -> None:
 
 
 @pytest.mark.gpu
+@pytest.mark.xdist_group("gpu")
 def test_a_gpu_is_measured_by_its_events() -> None:
     torch = pytest.importorskip("torch", reason="torch is not installed")
     if not torch.cuda.is_available():

@@ -10,7 +10,7 @@ import numpy as np
 from kgrade.harness.arguments import Argument
 from kgrade.harness.check import CANDIDATE
 from kgrade.harness.foreign import oracle_functions
-from kgrade.harness.measure import PROCESSES, Measuring
+from kgrade.harness.measure import MOST_PROCESSES, PROCESSES, Measuring
 from kgrade.harness.oracle import Oracle
 from kgrade.harness.progress import Step, Watch
 from kgrade.harness.run import ItemSource, Machine
@@ -86,7 +86,7 @@ def test_every_side_runs_in_three_processes_in_turn_and_against_itself(machine: 
     assert found.status == "passed", found.reason
     (case,) = found.cases
     assert case.candidate is not None
-    assert len(case.candidate.processes) == PROCESSES >= 3
+    assert MOST_PROCESSES >= len(case.candidate.processes) >= PROCESSES >= 3
     assert sum(case.candidate.processes) == case.candidate.n == len(case.candidate.samples_us) >= 30
     assert case.candidate.min_us >= 2000
     assert case.candidate.warmups >= 2 * PROCESSES
@@ -107,7 +107,8 @@ def test_every_side_runs_in_three_processes_in_turn_and_against_itself(machine: 
     assert "exit status 3" in case.missing["dying"]
     assert "defines no function 'nothing'" in case.missing["broken"]
     assert (case.flops, case.bytes) == (64, 512)
-    assert [(step.done, step.total) for step in steps] == [(0, 3), (1, 3), (2, 3)]
+    assert [(step.done, step.total) for step in steps][:PROCESSES] == [(0, 3), (1, 3), (2, 3)]
+    assert len(steps) == len(case.candidate.processes)
 
 
 def test_a_kernel_that_skips_its_work_or_works_between_calls_is_flagged(machine: Machine, tmp_path: Path) -> None:

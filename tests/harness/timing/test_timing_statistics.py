@@ -5,8 +5,9 @@ from statistics import NormalDist
 import numpy as np
 import pytest
 
+from kgrade.harness.measure import MOST_PROCESSES, PROCESSES
 from kgrade.harness.timing.intervals import FEWEST_SAMPLES, median_intervals, worths
-from kgrade.harness.timing.statistics import drift, judged, speedup, summarise, visible_difference
+from kgrade.harness.timing.statistics import NOISE_FORBIDS, drift, judged, speedup, summarise, visible_difference
 
 RUNS = 2000
 
@@ -188,6 +189,41 @@ def test_processes_that_differ_stretch_the_interval():
     assert together[0] < 0.92 < alone[0]
     even = speedup("b", base, base[::-1], paired=True, processes=[12, 12, 12]).interval
     assert even == speedup("b", base, base[::-1], paired=True).interval
+
+
+def test_one_process_that_was_disturbed_widens_the_interval_less_the_more_there_are():
+    def width(processes):
+        logs = 0.02 * rng(12).standard_normal((1, 16 * processes))
+        logs[:, :16] -= 0.2
+        lower, upper = median_intervals(logs, processes=[16] * processes)
+        return upper[0] - lower[0]
+
+    assert width(3) > 0.1 > 0.05 > width(5) > width(8)
+
+
+@pytest.mark.parametrize("processes", [[16] * 3, [16] * 8, [12, 16, 10]], ids=str)
+@pytest.mark.parametrize("make", [normal, skewed, bimodal], ids=lambda each: each.__name__)
+def test_intervals_over_processes_hold_the_median_in_93_to_97_of_100_simulations(make, processes):
+    samples, truth = make(rng(24), sum(processes))
+    lower, upper = median_intervals(samples, processes=processes)
+    held = np.mean((lower <= truth) & (truth <= upper))
+    assert 0.93 <= held <= 0.97
+
+
+@pytest.mark.parametrize("noise", [0.02, 0.05, 0.08, 0.12])
+def test_going_on_while_noise_forbids_leaves_the_intervals_what_they_are(noise):
+    """A process more while A against A is too wide, as the time stage does: the stop depends on widths, not places."""
+    logs = noise * rng(25).standard_normal((2, RUNS, 16 * MOST_PROCESSES))
+    going_on = np.ones(RUNS, bool)
+    held = np.zeros((2, RUNS), bool)
+    for number in range(PROCESSES, MOST_PROCESSES + 1):
+        kept = logs[:, going_on, : 16 * number]
+        ends = [median_intervals(rows, processes=[16] * number) for rows in kept]
+        held[:, going_on] = [(lower <= 0) & (upper >= 0) for lower, upper in ends]
+        lower, upper = ends[0]
+        going_on[going_on] = np.expm1(upper - lower) > NOISE_FORBIDS
+    for share in held.mean(axis=1):
+        assert 0.93 <= share <= 0.97
 
 
 def test_drift_is_named_where_it_is_and_not_where_it_is_not():
