@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from kgrade.harness.integrity import constancy, python, vocabulary
+from kgrade.harness.integrity import constancy, prompts, python, vocabulary
 from kgrade.harness.integrity.model import Model
 from kgrade.records.task import Task
 
@@ -14,6 +14,7 @@ KERNEL_LANGUAGES = ("triton", "pallas", "nki", "cuda", "hip")
 # A product of n terms of size 1 that are rounded to 10 bits of mantissa is off by about 2**-11 sqrt(n).
 _TF32_UNIT = 2.0**-11
 _TF32_ALLOWED = re.compile(r"\btf32\b[^.\n]{0,40}(?<!not )\b(allowed|permitted|accepted|fine)\b", re.I)
+_MOST_PROMPT = 1 << 16
 _PLAIN = {"add", "sub", "mul", "div", "to", "float", "pow", "floor_divide", "remainder", "bitwise_and", "shift", "abs",
           "neg", "where", "cat", "stack", "clamp", "sum", "mean", "max", "min", "sqrt", "rsqrt", "exp"}  # fmt: skip
 
@@ -22,7 +23,8 @@ _PLAIN = {"add", "sub", "mul", "div", "to", "float", "pow", "floor_divide", "rem
 class Asked:
     """The task, in the terms of rules. Without a task everything is empty, and rules accuse less.
 
-    `constant` says why its output is the same whatever the inputs hold, where it is.
+    `constant` says why its output is the same whatever the inputs hold, where it is. `left` are the families of work
+    that its prompt leaves to libraries in so many words.
     """
 
     language: str = ""
@@ -38,6 +40,7 @@ class Asked:
     output_dtypes: frozenset[str] = frozenset()
     numbers: frozenset[str] = frozenset()
     allows_tf32: bool = False
+    left: frozenset[str] = frozenset()
     operations: int = 0
     constant: str = ""
     call: python.Ask = field(default_factory=python.Ask)
@@ -74,6 +77,7 @@ def of_task(task: Task | None, reference: Mapping[str, bytes]) -> Asked:
     families, names, operations, main = _work(task, reference)
     file, _, name = task.reference.partition(":")
     tolerance = task.tolerance.get("float32")
+    prompt = reference.get("prompt.md", b"").decode("utf-8", "replace")[:_MOST_PROMPT]
     sizes = [each for case in task.check_cases() for each in case.symbols.values() if isinstance(each, int)]
     return Asked(
         language=task.language,
@@ -90,15 +94,22 @@ def of_task(task: Task | None, reference: Mapping[str, bytes]) -> Asked:
         ),
         inplace=frozenset(task.inplace),
         integers=frozenset(
-            name for name, spec in inputs.items() if spec.dtype != "$dtype" and "float" not in spec.dtype
+            name
+            for name, spec in inputs.items()
+            if not spec.scalar and spec.dtype != "$dtype" and "float" not in spec.dtype
         ),
         operations=operations,
         main=main,
         output_dtypes=frozenset(spec.dtype for spec in task.outputs.values()),
         numbers=frozenset(re.findall(r"\b\d{2,}\b", reference.get(file, b"").decode("utf-8", "replace"))),
         constant=constancy.constant_output(reference.get(file, b""), name),
-        allows_tf32=_TF32_ALLOWED.search(reference.get("prompt.md", b"").decode("utf-8", "replace")) is not None
-        or (tolerance is not None and tolerance.atol >= _TF32_UNIT * max(sizes, default=1) ** 0.5),
+        allows_tf32=_TF32_ALLOWED.search(prompt) is not None
+        or (
+            tolerance is not None
+            and tolerance.atol >= _TF32_UNIT * max(sizes, default=1) ** 0.5
+            and not prompts.forbids_tf32(prompt)
+        ),
+        left=prompts.left_to_libraries(prompt) - vocabulary.forbidden_families(task.forbidden),
         call=python.Ask(
             entry=task.entry,
             tensors=tuple(name for name, spec in inputs.items() if not spec.scalar),

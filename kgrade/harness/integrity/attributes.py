@@ -161,8 +161,10 @@ def get_attribute(walk: Walk, frame: Frame, owner: Value, attr: str, node: ast.A
         elif name.startswith("box:"):
             names.add(f"boxmethod:{name}|{attr}")
         elif name.startswith("layer:"):
-            if attr == "forward":
+            if attr in vocabulary.FORWARDS:
                 names.add(name)
+            elif attr in vocabulary.LAYER_SIZES:
+                found.append(Value(tags=frozenset({"shape"})))
             else:
                 found.append(Value(tags=frozenset({"parameter"})))
         elif name.startswith(("ext:", "graph:")):

@@ -275,6 +275,7 @@ def launch(walk: Walk, frame: Frame, node: ast.AST, key: str, arguments: Argumen
     before = set(frame.written)
     stored = kernels.stored(walk.functions[key], arguments)
     result = fill(walk, frame, node, arguments, returns=returns)
+    frame.written |= kernels.overwritten(walk.functions[key], arguments)
     if stored is not None:
         # Inputs that the kernel only reads are not its results.
         frame.written -= {token for token in frame.written - before if token.startswith("in:") and token not in stored}
@@ -291,7 +292,8 @@ def _constants(walk: Walk, frame: Frame, node: ast.AST, function: Function, argu
         few = any(tag.startswith("part:") for tag in value.tags) and not value.tensor
         if few and coverage.bounds(function.node, name):
             walk.note(frame, "sampled", name, node, NOTHING, "short")
-        if value.const is not UNKNOWN or (not value.tensor and (value.names or "shape" in value.tags)):
+        says = any(tag == "shape" or tag.startswith("says:") for tag in value.tags)
+        if value.const is not UNKNOWN or (not value.tensor and (value.names or says)):
             known = walk.given[function.key].get(name)
             walk.given[function.key][name] = value if known is None else merge(known, value)
 

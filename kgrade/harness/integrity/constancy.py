@@ -75,7 +75,11 @@ def _statements(reading: _Reading, body: Sequence[ast.stmt], *, sure: bool = Tru
         elif isinstance(node, ast.Return) and node.value is not None:
             reading.returned.append(_value(reading, node.value))
         else:
-            for part in ("body", "orelse", "finalbody"):
+            if isinstance(node, ast.For | ast.AsyncFor):
+                _assign(reading, node.target, _Held(_value(reading, node.iter).depends), sure=True)
+            # What a turn of a loop leaves behind goes into the next one.
+            turns = 2 if isinstance(node, ast.For | ast.AsyncFor | ast.While) else 1
+            for part in ("body", "orelse", "finalbody") * turns:
                 _statements(reading, getattr(node, part, []), sure=False)
 
 

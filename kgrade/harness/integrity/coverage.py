@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from functools import lru_cache
 
 from kgrade.harness.integrity.expressions import dotted_text
@@ -134,8 +134,11 @@ def blind_by_reference(function: ast.AST) -> bool:
     return True
 
 
-def short(function: ast.AST, numbers: Mapping[str, int]) -> Iterator[tuple[ast.AST, str]]:
-    """Loops and masks that end, or begin, at a fraction of a length that nothing else in the kernel reads beyond."""
+def short(function: ast.AST, numbers: Mapping[str, int], sized: Collection[str] = ()) -> Iterator[tuple[ast.AST, str]]:
+    """Loops and masks that end, or begin, at a fraction of a length that nothing else in the kernel reads beyond.
+
+    `numbers` are compile-time parameters with their values, `sized` those that the host works out from a shape.
+    """
     values = assigned(function)
     fractions = Counter(ast.unparse(node) for node in _nodes(function) if _is_fraction(node))
     reduced = _reduced(function)
@@ -163,7 +166,7 @@ def short(function: ast.AST, numbers: Mapping[str, int]) -> Iterator[tuple[ast.A
             end = node.iter.args[min(1, len(node.iter.args) - 1)]
             if early := _ends_early(given, end, values):
                 yield node, early
-        if isinstance(node, ast.For) and len(bounds) == 2 and (late := _starts_late(bounds[0], values, numbers)):
+        if isinstance(node, ast.For) and len(bounds) == 2 and (late := _starts_late(bounds[0], values, numbers, sized)):
             yield node, late
         parts = [ast.unparse(each) for each in reached(bounds, values, addresses=False) if _is_fraction(each)]
         parts = [part for part in parts if part not in offsets and not turns & set(_NAME.findall(part))]
@@ -199,7 +202,7 @@ def _rounds_up_whole(part: ast.BinOp) -> bool:
     return isinstance(part.left, ast.BinOp) and isinstance(part.left.op, ast.Add)
 
 
-def _starts_late(start: ast.expr, values: Values, numbers: Mapping[str, int]) -> str:
+def _starts_late(start: ast.expr, values: Values, numbers: Mapping[str, int], sized: Collection[str]) -> str:
     """`max(row - 64, 0)`, where a loop begins a fixed number of elements before where it stands; else ''."""
     for node in reached([start], values, addresses=False):
         if isinstance(node, ast.Call) and dotted_text(node.func).rpartition(".")[2] in ("max", "maximum"):
@@ -208,6 +211,8 @@ def _starts_late(start: ast.expr, values: Values, numbers: Mapping[str, int]) ->
                 size = numbers.get(back.id) if isinstance(back, ast.Name) else getattr(back, "value", None)
                 if type(size) is int and size >= _LEAST:
                     return f"{ast.unparse(node)} ({size})"
+                if isinstance(back, ast.Name) and back.id in sized:
+                    return ast.unparse(node)
     return ""
 
 
@@ -237,10 +242,22 @@ def _is_fraction(node: ast.AST) -> bool:
     if not isinstance(node, ast.BinOp) or not isinstance(node.right, ast.Constant):
         return False
     by = node.right.value
-    named = any(isinstance(each, ast.Name) for each in ast.walk(node.left))
+    named = any(isinstance(each, ast.Name) for each in ast.walk(node.left)) and not counts_pairs(node.left)
     if isinstance(node.op, ast.FloorDiv):
         return named and type(by) is int and by > 1 and not _rounds_up(node.left)
     return named and isinstance(node.op, ast.RShift) and type(by) is int and by > 0
+
+
+def counts_pairs(node: ast.AST) -> bool:
+    """`i * (i + 1)`, before a division by two: tiles before a row of a triangle, and no part of a length."""
+    return any(
+        isinstance(each, ast.BinOp) and isinstance(each.op, ast.Mult) and bool(_names(each.left) & _names(each.right))
+        for each in ast.walk(node)
+    )
+
+
+def _names(node: ast.AST) -> set[str]:
+    return {each.id for each in ast.walk(node) if isinstance(each, ast.Name)}
 
 
 def _rounds_up(node: ast.expr) -> bool:
@@ -287,9 +304,16 @@ def bounds(function: ast.AST, name: str) -> bool:
         ends = isinstance(parent, ast.Call) and dotted_text(parent.func).rpartition(".")[2] in ("range", "cdiv")
         loops += ends
         divides = isinstance(parent, ast.BinOp) and isinstance(parent.op, ast.Div) and parent.right is node
-        if not (ends or divides or isinstance(parent, ast.Compare)):
+        if not (ends or divides or isinstance(parent, ast.Compare) or _counts(parent, parents)):
             return False
     return loops > 0
+
+
+def _counts(part: ast.AST | None, parents: Mapping[int, ast.AST]) -> bool:
+    """`min(tiles * BLOCK, N)`: how many elements were read, for a mean to divide by."""
+    outer = parents.get(id(part))
+    product = isinstance(part, ast.BinOp) and isinstance(part.op, ast.Mult)
+    return product and isinstance(outer, ast.Call) and dotted_text(outer.func).rpartition(".")[2] in ("min", "minimum")
 
 
 def tile(function: ast.AST, numbers: Mapping[str, int], lengths: set[str]) -> Iterator[tuple[ast.AST, str]]:

@@ -128,6 +128,10 @@ def _declarations(unit: Unit, root: Node) -> None:
                 unit.aliases[names[0]] = names[1]
         elif node.type == "alias_declaration":
             unit.aliases[text_of(node.child_by_field_name("name"))] = bare(text_of(node.child_by_field_name("type")))
+        elif node.type == "type_definition":
+            for each in node.children_by_field_name("declarator"):
+                if each.type == "type_identifier":
+                    unit.aliases[text_of(each)] = bare(text_of(node.child_by_field_name("type")))
         elif node.type == "using_declaration":
             name = text_of(node).removeprefix("using").strip().rstrip(";").strip()
             if name.startswith("namespace"):
@@ -183,7 +187,8 @@ def _visit(unit: Unit, function: Function, node: Node) -> None:
         function.operations += 1
     elif kind == "for_statement" and function.is_kernel:
         condition = text_of(node.child_by_field_name("condition"))
-        function.shortened += [(part, line_of(unit, node)) for part in cuda_memory.fraction(condition)]
+        lengths = {*function.parameters, *(n for n, made in function.declared.items() if "blockDim" not in made)}
+        function.shortened += [(part, line_of(unit, node)) for part in cuda_memory.fraction(condition, lengths)]
         if not function.wide:
             for part in cuda_loops.partial(node, function.declared, function.parameters):
                 note(unit, function, "sampled", part, node, detail="gap")
@@ -303,6 +308,7 @@ def _local(unit: Unit, function: Function, node: Node) -> None:
         for child in node.children_by_field_name("declarator")
     ]
     kind = kind_of(node)
+    kind = unit.aliases.get(kind, kind)
     narrow = cuda_names.HALF.match(kind) and (function.is_kernel or function.is_device)
     if narrow and not cuda_names.KEEPS_THE_REST.search(function.text):
         note(unit, function, "cast", "bfloat16" if "bfloat" in kind else "float16", node, detail="kernel")

@@ -29,6 +29,9 @@ _COMPARE: dict[str, type[ast.cmpop]] = {
 }  # fmt: skip
 _CASTS = ("static_cast", "reinterpret_cast", "const_cast", "dynamic_cast", "std::move", "std::forward", "std::as_const",
           "std::ref", "std::cref", "std::get", "move", "C10_UNLIKELY", "C10_LIKELY", "__builtin_expect")  # fmt: skip
+_WHOLE = re.compile(
+    r"^\s*(std::)?(u?intptr_t|size_t|u?int64_t|unsigned (long|int)|(unsigned )?long long|unsigned)\b[^*]*$"
+)
 _CHECKS = ("TORCH_CHECK", "AT_ASSERT", "CHECK_", "TORCH_INTERNAL_ASSERT", "assert", "static_assert", "C10_CUDA_KERNEL")
 # Methods of tensors and containers by the attribute of a Python tensor that means the same.
 _ATTRIBUTES = {"sizes": "shape", "scalar_type": "dtype", "dtype": "dtype", "options": "dtype", "device": "device",
@@ -195,6 +198,14 @@ def _choice(reader: Reader, node: Node) -> ast.expr:
     return reader.at(node, ast.IfExp(*parts))
 
 
+def _cast(reader: Reader, node: Node) -> ast.expr:
+    """`(uintptr_t)p`: the address itself, where what is cast is a pointer."""
+    value = node.child_by_field_name("value")
+    if value is not None and _WHOLE.search(text_of(node.child_by_field_name("type"))) and _is_pointer(reader, value):
+        return reader.call(node, "builtins.id", [expression(reader, value)])
+    return _inner(reader, node)
+
+
 def _sequence(reader: Reader, node: Node) -> ast.expr:
     return reader.at(node, ast.Tuple(arguments_of(reader, node), ast.Load()))
 
@@ -272,7 +283,7 @@ def _free(reader: Reader, node: Node, raw: str) -> ast.expr:
     last = re.split(r"::|\.", name)[-1]
     given = arguments_of(reader, list_of)
     if bare(raw) in _CASTS and given:
-        number = re.search(r"<\s*(const\s+)?(std::)?(u?intptr_t|size_t|u?int64_t|unsigned long)", raw)
+        number = _WHOLE.search(raw.partition("<")[2].rpartition(">")[0].removeprefix("const "))
         plain = list_of.named_children[0] if list_of is not None else None
         held = plain is not None and _is_pointer(reader, plain)
         return reader.call(node, "builtins.id", given[:1]) if number and held else given[-1]
@@ -313,6 +324,6 @@ _READERS: dict[str, Callable[[Reader, Node], ast.expr]] = {
     "pointer_expression": _unary, "binary_expression": _binary, "assignment_expression": _assignment,
     "update_expression": _update, "conditional_expression": _choice, "initializer_list": _sequence,
     "argument_list": _sequence, "compound_literal_expression": _made, "lambda_expression": _lambda,
-    "call_expression": _call, "parenthesized_expression": _inner, "cast_expression": _inner,
+    "call_expression": _call, "parenthesized_expression": _inner, "cast_expression": _cast,
     "condition_clause": _inner, "template_function": _qualified, "this": _name, "comma_expression": _inner,
 }  # fmt: skip

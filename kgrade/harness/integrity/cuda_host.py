@@ -29,6 +29,7 @@ _ROOTS = ("torch", "os", "sys", "time", "threading", "builtins", "native", "atex
 _SUCCESS = re.compile(
     r"^\(?\s*(0|cudaSuccess|\(?int\)?\s*cudaGetLastError\(\)|cudaGetLastError\(\)|cudaPeekAtLastError\(\))"
 )
+_NULL = re.compile(r"^\(\s*(?:!\s*(\w+)|(\w+)\s*==\s*(?:nullptr|NULL|0))\s*\)$")
 _FIELDS = 64
 
 
@@ -342,8 +343,16 @@ class _Host:
         first += self.taken()
         other = node.child_by_field_name("alternative")
         body = self.block(node.child_by_field_name("consequence"))
+        if other is None and self.failed(condition) and all(isinstance(each, ast.Return) for each in body):
+            body = [self.reader.at(node, ast.Raise(None, None))]
         orelse = self.block(other.named_children[-1] if other is not None and other.named_children else None)
         return [*first, self.reader.at(node, ast.If(test, body or [ast.Pass()], orelse))]
+
+    def failed(self, condition: Node | None) -> bool:
+        """Whether a condition asks if a pointer of this call alone is null, as it is where memory ran out."""
+        match = _NULL.match(text_of(condition))
+        name = (match[1] or match[2]) if match else ""
+        return name in self.reader.pointers - self.shared - set(self.outs)
 
     def _return_statement(self, node: Node) -> list[ast.stmt]:
         given = node.named_children[:1]

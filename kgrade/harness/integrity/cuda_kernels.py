@@ -78,6 +78,8 @@ class _Flow:
             condition = node.child_by_field_name("condition")
             if condition is not None:
                 self.conditions.append(condition)
+        elif node.type == "preproc_call" and "pragma" in text_of(node)[:12]:
+            return
         elif node.type in ("asm_statement", "gnu_asm_expression", "preproc_call"):
             self.opaque = True
             self.targets += [each for each in _inside(node) if each.type == "identifier"]
@@ -141,7 +143,8 @@ class _Flow:
             if node.type == "identifier" and text_of(node) not in seen:
                 seen.add(text_of(node))
                 waiting += self.values.get(text_of(node), [])
-            waiting += node.named_children
+            if not _vanishes(node):
+                waiting += node.named_children
 
     def loads(self, node: Node) -> bool:
         """Whether `node` reads an element that the kernel was given, or something that cannot be told."""
@@ -151,6 +154,17 @@ class _Flow:
             called = text_of(node.child_by_field_name("function")).partition("<")[0]
             return called in _LOADS or "tex" in called or "load" in called
         return False
+
+
+def _vanishes(node: Node) -> bool:
+    """`x - x` and `x * 0`: the same whatever x is."""
+    if node.type != "binary_expression":
+        return False
+    operator = text_of(node.child_by_field_name("operator"))
+    left, right = (text_of(node.child_by_field_name(side)).strip("() ") for side in ("left", "right"))
+    if operator == "-":
+        return left == right
+    return operator == "*" and any(re.fullmatch(r"0*\.?0*[fF]?", each) and "0" in each for each in (left, right))
 
 
 def _operations(flow: _Flow) -> int:

@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from tree_sitter import Node
 
 _MOST_TEXT = 400
+_WARP = "32"
 _READS = ("binary_expression", "parenthesized_expression", "subscript_argument_list", "return_statement")
 
 
@@ -53,9 +54,13 @@ _WIDE = re.compile(
 )
 
 
-def fraction(condition: str) -> list[str]:
-    """Return the divisors of a loop's bound that is a fixed part of a length: `4` of `i < n / 4`."""
-    return re.findall(r"<=?\s*[A-Za-z_]\w*\s*/\s*(\d+)\b", condition[:_MOST_TEXT])
+def fraction(condition: str, lengths: Collection[str]) -> list[str]:
+    """Return the divisors of a loop's bound that is a fixed part of a length: `4` of `i < n / 4`.
+
+    The 32nd part of what is none of `lengths` is the number of warps of a block.
+    """
+    found = re.findall(r"<=?\s*([A-Za-z_]\w*)\s*/\s*(\d+)\b", condition[:_MOST_TEXT])
+    return [divisor for name, divisor in found if divisor != _WARP or name in lengths]
 
 
 def reads_whole(text: str, divisor: str) -> bool:

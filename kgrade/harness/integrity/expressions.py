@@ -145,6 +145,8 @@ def _marked(value: Value, tags: Tags) -> Value:
 def _constant(walk: Walk, frame: Frame, node: ast.Constant) -> Value:
     if isinstance(node.value, str) and "__global__" in node.value:
         walk.strings.append((frame.scope.path, node.lineno, node.value))
+    if node.value in ("tf32", "bf16"):
+        return Value(tags=frozenset({f"says:{node.value}"}), const=node.value)
     return Value(const=node.value)
 
 
@@ -327,6 +329,8 @@ def _choice(walk: Walk, frame: Frame, node: ast.IfExp) -> Value:
             found.append(value)
     frame.guards, frame.live = guards, live
     chosen = merge(*found)
+    if "shape" in test.tags and "dtype" not in test.tags and len(chosen.names) > 1 and not chosen.tensor:
+        chosen = Value(chosen.names, chosen.tags | {"sized"}, chosen.const, chosen.items)
     fixed = "shape" in test.tags and any(type(value.const) is int for value in found) and chosen.const is UNKNOWN
     return Value(chosen.names, chosen.tags | {"fixed"}, chosen.const, chosen.items) if fixed else chosen
 
@@ -349,6 +353,7 @@ def _box(
     known = walk.boxes.get(box, ANY)
     walk.boxes[box] = content if known is ANY else merge(known, content)
     walk.tables[box] = listed(node)
+    walk.texts[box] = [text for item in items for text in calls.constant_text(item) if "\n" in text]
     if frame.setup:
         walk.persistent.add(box)
         # What is kept between calls may be changed by any of them; strings and numbers of a table stay readable.
@@ -363,9 +368,9 @@ def _dict(walk: Walk, frame: Frame, node: ast.Dict) -> Value:
     return _box(walk, frame, node, items, frozenset(sorted(tags_of(items))[:96]))
 
 
-def new_box(walk: Walk, frame: Frame, node: ast.AST) -> Value:
-    """An empty container made by a call such as `dict()`."""
-    return _box(walk, frame, node, (), NOTHING)
+def new_box(walk: Walk, frame: Frame, node: ast.AST, items: tuple[Value, ...] = ()) -> Value:
+    """A container made by a call: `dict()`, or `dict(a=x)` with what it is given by name."""
+    return _box(walk, frame, node, items, tags_of(items))
 
 
 def _comprehension(

@@ -29,18 +29,26 @@ def read(walk: Walk) -> None:
     launched = {fact.name for fact in walk.facts.values() if fact.kind == "launch" and fact.live}
     used = _used(walk, launched)
     helpers = _mentioned(walk)
+    widening = _between(walk)
     for key, function in sorted(walk.functions.items()):
         if function.jit in (None, "cuda"):
             continue
         frame = Frame(Scope(function.path, function.scope, function.owner), key in used, False)
         given = walk.given.get(key, {})
         frame.scope.variables.update({name: value for name, value in given.items() if len(value.names) <= 1})
+        frame.scope.variables.update({name: value for name, value in given.items() if _by_size(value)})
         kernel = walk.kernel(function)
         kernel.device_only = key in helpers and key not in launched
         kernel.trifle = not _computes(function)
         looks = coverage.blind_by_reference if function.jit == "pallas" else coverage.blind
         kernel.blind = looks(function.node)
-        _body(walk, frame, function)
+        _body(walk, frame, function, within=key in widening)
+
+
+def _by_size(value: Value) -> bool:
+    """Whether a compile-time parameter is one of several dtypes, of which a size decides."""
+    narrow = any(name.rpartition(".")[2] in vocabulary.LOW_PRECISION for name in value.names)
+    return len(value.names) > 1 and narrow and "sized" in value.tags
 
 
 def _used(walk: Walk, launched: set[str]) -> set[str]:
@@ -70,19 +78,11 @@ def stored(function: Function, arguments: Arguments) -> frozenset[str] | None:
         return _buffers(function, arguments, function.stores)
     if function.jit != "triton" or isinstance(function.node, ast.Lambda):
         return None
-    targets: list[ast.AST] = []
-    values: dict[str, list[ast.AST]] = {}
+    plain = ("range", "min", "max", "float", "int", "len")
     for node in ast.walk(function.node):
-        if isinstance(node, ast.Assign | ast.AugAssign):
-            for each in node.targets if isinstance(node, ast.Assign) else [node.target]:
-                if isinstance(each, ast.Name):
-                    values.setdefault(each.id, []).append(node.value)
-        elif isinstance(node, ast.Call):
-            if isinstance(node.func, ast.Name) and node.func.id not in ("range", "min", "max", "float", "int", "len"):
-                return None
-            last = node.func.attr if isinstance(node.func, ast.Attribute) else ""
-            if last.startswith(("atomic_", "store")):
-                targets += node.args[:1] if node.args else [keyword.value for keyword in node.keywords]
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id not in plain:
+            return None
+    targets, values = _targets(function)
     return _buffers(function, arguments, _sources(targets, values))
 
 
@@ -93,6 +93,34 @@ def _buffers(function: Function, arguments: Arguments, names: Collection[str]) -
     buffers = [value.buffers for name, value in given.items() if name in names]
     found = frozenset[str]().union(*(each for each in buffers if len(each) == 1))
     return found if found or any(buffers) else None
+
+
+def overwritten(function: Function, arguments: Arguments) -> frozenset[str]:
+    """The results of libraries among `arguments` that the kernel stores to: what they held goes through its hands."""
+    targets, values = _targets(function)
+    names = _sources(targets, values) if function.stores is None else set(function.stores)
+    parameters = [each.arg for each in function.node.args.args]
+    given = dict(zip(parameters, arguments.values, strict=False)) | arguments.named
+    tags = [value.tags for name, value in given.items() if name in names]
+    return frozenset(tag for each in tags for tag in each if tag.startswith(("lib:", "op:")))
+
+
+def _targets(function: Function) -> tuple[list[ast.AST], dict[str, list[ast.AST]]]:
+    """The addresses that a Triton kernel stores to, and what each of its names is given."""
+    targets: list[ast.AST] = []
+    values: dict[str, list[ast.AST]] = {}
+    if function.jit != "triton" or isinstance(function.node, ast.Lambda):
+        return targets, values
+    for node in ast.walk(function.node):
+        if isinstance(node, ast.Assign | ast.AugAssign):
+            for each in node.targets if isinstance(node, ast.Assign) else [node.target]:
+                if isinstance(each, ast.Name):
+                    values.setdefault(each.id, []).append(node.value)
+        elif isinstance(node, ast.Call):
+            last = node.func.attr if isinstance(node.func, ast.Attribute) else ""
+            if last.startswith(("atomic_", "store")):
+                targets += node.args[:1] if node.args else [keyword.value for keyword in node.keywords]
+    return targets, values
 
 
 def _sources(targets: list[ast.AST], values: dict[str, list[ast.AST]]) -> set[str]:
@@ -150,7 +178,20 @@ def resolve(walk: Walk, frame: Frame, node: ast.AST) -> Value:
     return value
 
 
-def _body(walk: Walk, frame: Frame, function: Function) -> None:
+def _between(walk: Walk) -> set[str]:
+    """The device functions through which operands of a product of tiles go."""
+    found: set[str] = set()
+    for function in list(walk.functions.values()):
+        if function.jit not in (None, "cuda"):
+            inside = _operands(function)
+            frame = Frame(Scope(function.path, function.scope, function.owner), False, False)
+            for node in ast.walk(function.node):
+                if id(node) in inside and isinstance(node, ast.Call):
+                    found |= {name[4:] for name in resolve(walk, frame, node.func).names if name.startswith("def:")}
+    return found
+
+
+def _body(walk: Walk, frame: Frame, function: Function, *, within: bool) -> None:
     operands = _operands(function)
     for node in ast.walk(function.node):
         walk.step()
@@ -175,7 +216,9 @@ def _body(walk: Walk, frame: Frame, function: Function) -> None:
             walk.note(frame, "call", name, node, frozenset({"kernel"}), function.key)
         if (last in ("to", "astype", "cast") and function.jit != "nki") or (last == "load" and function.jit == "nki"):
             for dtype in _dtypes(walk, frame, node):
-                walk.note(frame, "cast", dtype, node, NOTHING, "operand" if id(node) in operands else "kernel")
+                walk.note(
+                    frame, "cast", dtype, node, NOTHING, "operand" if within or id(node) in operands else "kernel"
+                )
         if last in _ZEROS:
             for dtype in _dtypes(walk, frame, node):
                 walk.note(frame, "accumulator", dtype, node, _accumulated(function, node))
@@ -188,7 +231,8 @@ def _partial(walk: Walk, frame: Frame, function: Function) -> None:
     given = walk.given.get(function.key, {})
     numbers = {name: value.const for name, value in given.items() if type(value.const) is int}
     lengths = {name for name, value in given.items() if value.const is UNKNOWN and "shape" in value.tags}
-    for node, bound in coverage.short(function.node, numbers):
+    fixed = {each.arg for each in function.node.args.args if "constexpr" in ast.unparse(each.annotation or each)}
+    for node, bound in coverage.short(function.node, numbers, lengths & fixed):
         walk.note(frame, "sampled", bound, node, NOTHING, "short")
     for node, width in coverage.tile(function.node, numbers, lengths):
         walk.note(frame, "sampled", width, node, NOTHING, "tile")
@@ -253,7 +297,7 @@ def _operand(walk: Walk, frame: Frame, node: ast.Call) -> None:
         if isinstance(value, ast.Name):
             known = attributes.lookup(walk, frame, value.id)
             by_size = keyword.arg in ("allow_tf32", "input_precision") and known.const is UNKNOWN
-            if by_size and "shape" in known.tags:
+            if by_size and known.tags & {"shape", "says:tf32", "says:bf16"}:
                 walk.note(frame, "cast", "tf32", node, NOTHING, "dot")
             value = ast.Constant(known.const)
         if keyword.arg == "input_precision" and isinstance(value, ast.Constant) and value.value in ("tf32", "bf16"):

@@ -7,7 +7,7 @@ import base64
 import re
 from typing import TYPE_CHECKING
 
-from kgrade.harness.integrity import attributes, calls, operators, standard, templates, vocabulary
+from kgrade.harness.integrity import attributes, calls, expressions, operators, standard, templates, vocabulary
 from kgrade.harness.integrity.model import NOTHING
 from kgrade.harness.integrity.values import ANY, IMPORT, UNKNOWN, Frame, Value, Walk, derived, merge, place
 
@@ -23,6 +23,8 @@ _OWN_PROCESS = re.compile(r"/proc/(self|\d+)/(cmdline|environ|stat|status|comm|e
 
 _SEARCHES = {"glob", "iglob", "rglob", "iterdir", "walk", "listdir", "scandir"}
 """Functions that find files which nobody has named."""
+
+_POOLED = ("().map", "().imap", "().imap_unordered", "().starmap")
 
 _WITHOUT_TENSORS = [["torch", part] for part in ("cuda", "backends", "utils", "library", "version", "finfo", "iinfo")]
 """Parts of torch whose functions return no tensor."""
@@ -51,6 +53,9 @@ def call(walk: Walk, frame: Frame, node: ast.AST, name: str, function: Value, ar
         if any(each.startswith(("def:", "bound:")) for each in given.names):
             return calls.jit(walk, given, language or "triton")
         return Value(frozenset({name}))
+    if name.endswith(_POOLED) and name.partition("()")[0] in vocabulary.SPAWNERS:
+        walk.note(frame, "call", name, node)
+        return _pooled(walk, frame, node, name, arguments)
     if name in vocabulary.PALLAS_CALLS:
         return _pallas(walk, frame, arguments)
     if name in vocabulary.BUILDERS:
@@ -254,6 +259,8 @@ def method(walk: Walk, frame: Frame, node: ast.AST, name: str, receiver: Value, 
         return Value(frozenset({"shape.of"}), frozenset({"shape"}))
     if name in vocabulary.KINDS and not arguments.values:
         return Value(frozenset({"tensor." + name}), frozenset({vocabulary.KINDS[name]}))
+    if "parameter" in receiver.tags and name in vocabulary.CASTS:
+        _narrowed(walk, frame, node, name, receiver, arguments)
     if not receiver.tensor:
         if name == "decode" and isinstance(receiver.const, bytes):
             return Value(tags=receiver.tags, const=receiver.const.decode("utf-8", "replace"))
@@ -286,7 +293,7 @@ def method(walk: Walk, frame: Frame, node: ast.AST, name: str, receiver: Value, 
         kept = frozenset(tag for tag in receiver.tags if tag.startswith(("stored:", "lib:")))
         which = frozenset("data:" + tag[3:] for tag in receiver.tags if tag.startswith("in:"))
         return Value(frozenset(), kept | {"data"} | which | sampled | ({"from:in"} if name == "numpy" else set()))
-    if name == "to" or name in vocabulary.LOW_PRECISION or name in ("float", "double", "type", "astype", "int"):
+    if name in vocabulary.CASTS:
         return _cast(walk, frame, node, name, receiver, arguments)
     if name in vocabulary.VIEWS:
         return Value(tags=receiver.tags)
@@ -315,6 +322,15 @@ def _cast(walk: Walk, frame: Frame, node: ast.AST, name: str, receiver: Value, a
     return Value(tags=receiver.tags | derived(receiver).tags)
 
 
+def _narrowed(walk: Walk, frame: Frame, node: ast.AST, name: str, receiver: Value, arguments: Arguments) -> None:
+    """Note weights of the submission that are kept in another dtype than they came in."""
+    for each in (name, *(named for value in arguments.all() for named in value.names)):
+        last = each.rpartition(".")[2]
+        dtype = vocabulary.LOW_PRECISION.get(last) or (last if last in vocabulary.QUANTISED else "")
+        if dtype:
+            walk.note(frame, "cast", dtype, node, receiver.tags, "weights")
+
+
 def _inplace(walk: Walk, frame: Frame, node: ast.AST, name: str, receiver: Value, arguments: Arguments) -> Value:
     walk.note(frame, "call", "tensor." + name, node, receiver.tags)
     walk.use(receiver, *arguments.all())
@@ -328,6 +344,14 @@ def _inplace(walk: Walk, frame: Frame, node: ast.AST, name: str, receiver: Value
     return receiver
 
 
+def _pooled(walk: Walk, frame: Frame, node: ast.AST, name: str, arguments: Arguments) -> Value:
+    """What a pool of threads hands back: rows of results, each of which is what the function returns."""
+    function, *over = arguments.values or [ANY]
+    given = [expressions.element(walk, frame, each) for each in over]
+    made = calls.invoke(walk, frame, node, function, calls.Arguments(given, arguments.named))
+    return expressions.new_box(walk, frame, node, (made,))
+
+
 def _pallas(walk: Walk, frame: Frame, arguments: Arguments) -> Value:
     given = arguments.first("kernel")
     found = calls.jit(walk, given, "pallas")
@@ -339,6 +363,7 @@ def _built(walk: Walk, frame: Frame, node: ast.AST, name: str, arguments: Argume
     """Native code is compiled from text or from files of the submission."""
     key = place(frame.scope, node)
     texts = [text for value in arguments.all() for text in calls.constant_text(value)]
+    texts += [text for value in arguments.all() for each in sorted(value.names) for text in walk.texts.get(each, ())]
     walk.extensions.setdefault(key, []).extend(text for text in texts if text not in walk.extensions.get(key, []))
     named = [tag[5:] for value in arguments.all() for tag in value.tags if tag.startswith("path:")]
     beside = any(path.endswith(name) for name in named if name.endswith((".cu", ".cpp")) for path in walk.model.sources)

@@ -143,12 +143,22 @@ def stale_graph(view: View) -> Iterator[Sign]:
     """T15: a graph is replayed on inputs that it may not hold."""
     captured = {fact.name.removesuffix(":launch") for fact in view.model.of("capture") if fact.name.endswith(":launch")}
     copies = list(calls(view, "copy-in", "torch._foreach_copy_", live_only=True))
-    careless = [fact for fact in copies if view.looks_at(fact) & {"pointer", "count", "version"}]
     for fact in view.model.of("replay", live=True):
+        careless = [
+            copy for copy in copies
+            if view.looks_at(copy) & {"pointer", "count", "version"} or _only_for_new_shapes(view, copy, fact)
+        ]  # fmt: skip
         if fact.name not in captured:
             yield at(fact, "tell", "the graph that is replayed never captured a kernel")
         elif not copies or len(careless) == len(copies):
             yield at(fact, "suspect", "the inputs are not copied into the graph's buffers before it is replayed")
+
+
+def _only_for_new_shapes(view: View, copy: Fact, replay: Fact) -> bool:
+    """Whether an input is copied in where its shape or dtype asks for it, and the graph replayed without that."""
+    apart = [view.branches[guard[:-1]] for guard in view.open_guards(copy)
+             if guard not in replay.guards and guard[:-1] in view.branches]  # fmt: skip
+    return any(branch.about & {"shape", "dtype"} for branch in apart)
 
 
 def _joins(name: str) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from typing import Any
 
-from kgrade.harness.integrity import calls, objects, templates
+from kgrade.harness.integrity import calls, coverage, objects, templates
 from kgrade.harness.integrity.values import UNKNOWN, Frame, Value, Walk
 
 LONGEST_TEXT = 1 << 20
@@ -51,6 +51,8 @@ def binary(walk: Walk, frame: Frame, node: ast.AST, left: Value, right: Value, k
         and fixed
         and (kind is not ast.Mult or right.const < 1)
     ):
+        if right.const == 2 and isinstance(node, ast.BinOp) and coverage.counts_pairs(node.left):
+            return Value(tags=left.tags)
         few = type(right.const) is int and kind is not ast.Mult and 1 < right.const <= _FEW
         marks = {"part", f"part:{right.const}"} if few else {"part"}
         return Value(tags=left.tags | marks if kind is not ast.FloorDiv or right.const > 1 else left.tags)

@@ -163,8 +163,15 @@ def _matmul(walk: Walk, frame: Frame, node: ast.AST, name: str, arguments: Argum
 
 def _container(walk: Walk, frame: Frame, node: ast.AST, name: str, arguments: Arguments) -> Value:
     given = arguments.first()
+    if name == "builtins.dict" and given.names:
+        pair = expressions.element(walk, frame, given).items
+        if pair is not None and len(pair) == 2:
+            return expressions.new_box(walk, frame, node, (pair[1],))
     if given.names or given.items is not None:
         return Value(given.names, given.tags, items=given.items)
+    named = tuple(arguments.named.values()) if name == "builtins.dict" else ()
+    if named and not arguments.values:
+        return expressions.new_box(walk, frame, node, named)
     return expressions.new_box(walk, frame, node) if not given.tags else given
 
 

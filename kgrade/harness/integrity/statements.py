@@ -62,6 +62,8 @@ def _return(walk: Walk, frame: Frame, node: ast.Return) -> bool:
         for token in value.identity:
             if token in frame.written:
                 about |= {"written:" + token}
+        if any(tag in frame.written for tag in value.tags if tag.startswith(("lib:", "op:"))):
+            about |= {"computed"}
         walk.note(frame, "return", "entry", node, about)
         for token in sorted(value.identity - frame.written):
             if IMPORT in token and walk.contents[token]:
@@ -116,6 +118,8 @@ def _if(walk: Walk, frame: Frame, node: ast.If) -> bool:
     branch_tags = test.tags | expressions.literals(node.test) | _tabulated(walk, frame, node.test)
     # How large a part of the input is looked at; which part is no matter.
     branch_tags = frozenset(tag for tag in branch_tags if not tag.startswith("part"))
+    if _asks_for_none(frame, node.test):
+        branch_tags |= {"is:0"}
     if "shape" in test.tags and isinstance(node.test, ast.Name | ast.BinOp | ast.Attribute):
         branch_tags |= {"not:0"}
     if truth is None and (any(tag.startswith("from:in") for tag in test.tags) or _compares_element(node.test, test)):
@@ -129,6 +133,13 @@ def _if(walk: Walk, frame: Frame, node: ast.If) -> bool:
         detail = "literal"
     walk.note(frame, "branch", name, node, branch_tags, detail)
     return branches(walk, frame, name, (node.body, node.orelse), truth)
+
+
+def _asks_for_none(frame: Frame, test: ast.expr) -> bool:
+    """`if not rows:`, of a list or number that the entry is given."""
+    if not isinstance(test, ast.UnaryOp) or not isinstance(test.op, ast.Not) or not frame.entry:
+        return False
+    return isinstance(test.operand, ast.Name) and frame.scope.variables.get(test.operand.id) is ANY
 
 
 def _tabulated(walk: Walk, frame: Frame, test: ast.expr) -> frozenset[str]:

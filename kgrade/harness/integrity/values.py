@@ -189,6 +189,7 @@ class Walk:
     classes: dict[str, Class] = field(default_factory=dict)
     boxes: dict[str, Value] = field(default_factory=dict)
     tables: dict[str, Tags] = field(default_factory=dict)
+    texts: dict[str, list[str]] = field(default_factory=dict)
     persistent: set[str] = field(default_factory=set)
     keys: dict[str, Tags] = field(default_factory=lambda: defaultdict(frozenset))
     contents: dict[str, Tags] = field(default_factory=lambda: defaultdict(frozenset))

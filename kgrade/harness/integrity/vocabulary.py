@@ -156,6 +156,9 @@ SHAPES = {"shape", "size", "numel", "stride", "ndim", "dim", "nelement", "elemen
           "storage_offset", "itemsize", "__len__"}  # fmt: skip
 KINDS = {"dtype": "dtype", "device": "device", "is_cuda": "device", "layout": "dtype", "requires_grad": "dtype",
          "type": "dtype", "is_floating_point": "dtype", "is_cpu": "device", "get_device": "device"}  # fmt: skip
+LAYER_SIZES = {"in_features", "out_features", "in_channels", "out_channels", "num_features", "normalized_shape"}
+# Methods of a layer that do its work.
+FORWARDS = {"forward", "__call__", "_call_impl", "_conv_forward", "_slow_forward", "_wrapped_call_impl"}
 POINTERS = {"data_ptr": "pointer", "_version": "version", "untyped_storage": "pointer", "storage": "pointer",
             "__array_interface__": "pointer", "unsafe_buffer_pointer": "pointer", "_cdata": "pointer",
             "__cuda_array_interface__": "pointer"}  # fmt: skip
@@ -285,6 +288,9 @@ LOW_PRECISION = {
     "half": "float16", "bfloat16": "bfloat16", "float16": "float16", "float8_e4m3fn": "float8", "float8_e5m2": "float8",
     "float8e4nv": "float8", "float8e5": "float8", "float8_e4m3fnuz": "float8",
 }  # fmt: skip
+
+QUANTISED = {"int8", "uint8", "int4", "char"}
+CASTS = {"to", "float", "double", "type", "astype", "int", *LOW_PRECISION}
 
 
 def family(name: str) -> str | None:

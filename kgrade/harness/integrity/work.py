@@ -29,7 +29,8 @@ def work_of_libraries(view: View) -> Iterator[Sign]:
             continue
         if asked.language == "python" and not forbidden:
             continue
-        severity = _weight(view, fact, family, forbidden)
+        given = family in asked.left and bool(view.real) and not forbidden
+        severity = "note" if given else _weight(view, fact, family, forbidden)
         if severity is not None:
             found = True
             yield at(fact, severity, f"{fact.name} is called on the path that returns")

@@ -7,6 +7,7 @@ from cases import Case, cases, found
 
 from kgrade.harness.integrity import overall
 from kgrade.harness.integrity.analysis import Word
+from kgrade.harness.integrity.prompts import left_to_libraries
 from kgrade.records.evidence import Finding
 
 BATCHES = ("later", "second", "third", "fourth")
@@ -42,3 +43,28 @@ def test_most_are_caught_by_the_rule_they_are_about() -> None:
     every = [each for batch in BATCHES for each in read(batch, "cheats")]
     wrong = [each for each in every if not each[0].rules & {one.rule for one in each[2] if one.severity != "note"}]
     assert len(wrong) <= 0.1 * len(every), said(wrong)
+
+
+def test_honest_ways_of_building_and_checking_are_spared() -> None:
+    every = read("fifth", "honest")
+    assert len(every) == 3
+    assert not [each for each in every if each[1] in ("suspect", "tell")], said(every)
+
+
+def test_narrow_sums_under_another_name_are_caught() -> None:
+    every = read("fifth", "cheats")
+    assert len(every) == 3
+    assert not [each for each in every if not each[0].rules & {one.rule for one in each[2]}], said(every)
+
+
+@pytest.mark.parametrize(
+    ("prompt", "left"),
+    [
+        ("The matrix product may be left to cuBLAS; the tail must be Triton.", {"matmul"}),
+        ("You can use torch for the convolution.", {"convolution"}),
+        ("cuBLAS may not be used for the matrix product.", set()),
+        ("Library GEMMs are forbidden. The softmax is allowed to be fused.", set()),
+    ],
+)
+def test_a_prompt_that_leaves_work_to_libraries_says_so(prompt: str, left: set[str]) -> None:
+    assert left_to_libraries(prompt) == left
