@@ -118,7 +118,7 @@ def _if(walk: Walk, frame: Frame, node: ast.If) -> bool:
     branch_tags = test.tags | expressions.literals(node.test) | _tabulated(walk, frame, node.test)
     # How large a part of the input is looked at; which part is no matter.
     branch_tags = frozenset(tag for tag in branch_tags if not tag.startswith("part"))
-    if _asks_for_none(frame, node.test):
+    if _asks_for_none(walk, frame, node.test):
         branch_tags |= {"is:0"}
     if "shape" in test.tags and isinstance(node.test, ast.Name | ast.BinOp | ast.Attribute):
         branch_tags |= {"not:0"}
@@ -135,11 +135,30 @@ def _if(walk: Walk, frame: Frame, node: ast.If) -> bool:
     return branches(walk, frame, name, (node.body, node.orelse), truth)
 
 
-def _asks_for_none(frame: Frame, test: ast.expr) -> bool:
-    """`if not rows:`, of a list or number that the entry is given."""
+def _asks_for_none(walk: Walk, frame: Frame, test: ast.expr) -> bool:
+    """`if not rows:`, of a list that the entry is given; of a flag it asks for something else."""
     if not isinstance(test, ast.UnaryOp) or not isinstance(test.op, ast.Not) or not frame.entry:
         return False
-    return isinstance(test.operand, ast.Name) and frame.scope.variables.get(test.operand.id) is ANY
+    name = test.operand
+    if not isinstance(name, ast.Name) or frame.scope.variables.get(name.id) is not ANY:
+        return False
+    around = (each.node for each in walk.functions.values() if each.path == frame.scope.path)
+    return any(_is_gone_through(each, name.id) for each in around if name in ast.walk(each))
+
+
+def _is_gone_through(function: ast.AST, name: str) -> bool:
+    """Whether `function` counts what `name` holds, goes through it, or takes one of it."""
+    for node in ast.walk(function):
+        held: list[ast.expr] = []
+        if isinstance(node, ast.For | ast.AsyncFor | ast.comprehension):
+            held = [node.iter]
+        elif isinstance(node, ast.Subscript):
+            held = [node.value]
+        elif isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
+            held = node.args if node.func.id in ("len", "enumerate", "zip", "reversed") else []
+        if any(isinstance(each, ast.Name) and each.id == name for each in held):
+            return True
+    return False
 
 
 def _tabulated(walk: Walk, frame: Frame, test: ast.expr) -> frozenset[str]:
