@@ -65,9 +65,9 @@ class QueueTexts:
         self._turn = threading.Lock()
         self._found: tuple[str, Sequence[int]] = "", range(len(self.places))
 
-    def get_ready(self) -> None:
-        """Make the texts of all places, a few at a time."""
-        while self._make_some(_AT_ONCE):
+    def get_ready(self, wanted: Callable[[], bool]) -> None:
+        """Make the texts of all places, a few at a time, for as long as they are `wanted`."""
+        while wanted() and self._make_some(_AT_ONCE):
             time.sleep(0)
 
     def listing(self, wanted: str = "", sort: str = "order") -> Listing:

@@ -61,6 +61,8 @@ class Endurance:
         """Let the network come back, send what waits, and leave."""
         if self.away.exists():
             self._switch_network()
+        self._terminal.send("/exp\rq")  # the first q ends the search that some item's reading may have left open
+        self._terminal.settle(0.2)
         self._terminal.leave()
         self._terminal.close()
         subprocess.run(

@@ -90,6 +90,20 @@ def test_a_key_cycles_the_order(desk: Desk) -> None:
     at(desk, scene)
 
 
+def test_another_order_is_that_of_the_queue_as_it_stands_now(desk: Desk) -> None:
+    later = {"queue/later/task.yaml": "schema: kgrade/task@1\ntitel: no\n", "queue/later/prompt.md": "# Later\n"}
+
+    async def scene(on: Play) -> None:
+        await on.press("Q")
+        Repo(desk.git.common_dir.parent).commit(later, "a task that came meanwhile")
+        await on.press("/later\r")
+        assert "No item holds 'later'." in on.text
+        await on.press("s")
+        assert items(on) == ["later"]
+
+    at(desk, scene)
+
+
 def test_my_grades_stand_newest_first_and_open_to_be_amended(desk: Desk) -> None:
     async def scene(on: Play) -> None:
         await on.press("H")

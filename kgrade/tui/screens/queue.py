@@ -38,7 +38,7 @@ class QueuePage:
         self._wanted = ""
         self._sort = 0
         self._texts: QueueTexts | None = None
-        """The queue as it was when the page was last brought in line; a filter goes on in that."""
+        """The queue as it was when the page was opened or put in order last; a filter goes on in that."""
         self._listing = Listing(message("reading the queue"), [None])
         self._deeds: Deeds = {
             **reading_deeds(stage),
@@ -83,8 +83,9 @@ class QueuePage:
         before = self._texts
         if not self._show_rows():
             return
-        if self._texts is not None and self._texts is not before:
-            self._stage.run_worker(self._texts.get_ready, thread=True, group="queue", exclusive=True)
+        texts = self._texts
+        if texts is not None and texts is not before:
+            self._stage.run_worker(lambda: texts.get_ready(lambda: self._texts is texts), thread=True)
         progress = self._desk.progress()
         who = self._desk.evaluator
         self._stage.status.show(Status(item=self._kind, kind=who, position=progress.graded, count=progress.total))
@@ -132,7 +133,7 @@ class QueuePage:
             self._stage.say("this item has no faults to show")
 
     def _sort_next(self) -> None:
-        self._sort = (self._sort + 1) % len(SORTS)
+        self._sort, self._texts = (self._sort + 1) % len(SORTS), None
         self._show()
 
     def _switch(self, kind: Kind) -> None:
