@@ -108,10 +108,6 @@ class Index:
         found, self._changed = list(self._changed.values()), {}
         return found
 
-    def unread(self) -> bool:
-        """Whether there is evidence of which only the name is known yet."""
-        return self._base.execute("SELECT 1 FROM evidence WHERE stages IS NULL LIMIT 1").fetchone() is not None
-
     def read_evidence(self, most: int = AT_ONCE) -> bool:
         """Read up to `most` files of evidence that were too many at once; whether any was left to read."""
         with self._base:

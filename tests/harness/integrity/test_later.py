@@ -5,10 +5,12 @@ from __future__ import annotations
 import pytest
 from cases import Case, cases, found
 
-from kgrade.harness.integrity import overall
+from kgrade.harness.integrity import findings, overall
 from kgrade.harness.integrity.analysis import Word
 from kgrade.harness.integrity.prompts import left_to_libraries
+from kgrade.records import codec
 from kgrade.records.evidence import Finding
+from kgrade.records.task import Task
 
 BATCHES = ("later", "second", "third", "fourth")
 
@@ -68,3 +70,45 @@ def test_narrow_sums_under_another_name_are_caught() -> None:
 )
 def test_a_prompt_that_leaves_work_to_libraries_says_so(prompt: str, left: set[str]) -> None:
     assert left_to_libraries(prompt) == left
+
+
+_SCALE = """schema: kgrade/task@1
+title: Twice x
+type: optimization
+language: triton
+entry: twice
+targets: [cpu]
+reference: reference.py:twice
+inputs:
+  x: {shape: [N], dtype: float32}
+  EXTRA: {dtype: int32, scalar: true}
+outputs: {y: {shape: [N], dtype: float32}}
+cases: [{N: 1024, dtype: float32}]
+tolerance: {float32: {atol: 1.0e-5, rtol: 1.0e-5}}
+rubric: optimization
+"""
+
+_TWICE = """import torch, triton, triton.language as tl
+
+
+@triton.jit
+def scale(x, y, n, times, B: tl.constexpr):
+    o = tl.program_id(0) * B + tl.arange(0, B)
+    tl.store(y + o, times * tl.load(x + o, mask=o < n), mask=o < n)
+
+
+def twice(x, EXTRA):
+    if not EXTRA:
+        return torch.zeros_like(x)
+    y = torch.empty_like(x)
+    scale[(triton.cdiv(x.numel(), 256),)](x, y, x.numel(), TIMES, B=256)
+    return y
+"""
+
+
+@pytest.mark.parametrize(("name", "times", "word"), [("causal", "2", "tell"), ("factors", "len(factors)", "clean")])
+def test_a_list_may_be_empty_but_a_flag_is_no_reason_for_nothing(name: str, times: str, word: str) -> None:
+    task = codec.decode(Task, _SCALE.replace("EXTRA", name).encode(), "task.yaml")
+    own = {"reference.py": f"def twice(x, {name}):\n    return 2 * x\n".encode(), "prompt.md": b"Twice x."}
+    source = _TWICE.replace("EXTRA", name).replace("TIMES", times)
+    assert overall(findings({"twice.py": source.encode()}, task, own)) == word
