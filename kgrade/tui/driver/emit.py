@@ -144,11 +144,13 @@ class Emitter:
             cell.pen != self.pen or cell == UNKNOWN or not cell.text.isascii() or not cell.text for cell in cells
         ):
             return []
+        if end > _agreed(self.shown.rows[y]):  # Something else may stand there.
+            return []
         return ["".join(cell.text for cell in cells)]
 
 
 def _agreed(row: Sequence[Cell]) -> int:
-    """The columns before the first grapheme that not all terminals make equally wide: an emoji, or characters joined."""
+    """The columns before the first grapheme that not all terminals make equally wide: emoji and joined characters."""
     for x, cell in enumerate(row):
         if len(cell.text) > 1 or cell.text >= "\U0001f000":
             return x
