@@ -108,6 +108,7 @@ class Terminal:
     ) -> None:
         self._emulator = Emulator(width, height)
         self._partial = b""
+        self._ended = False
         self.sent = bytearray()
         """What the program has sent so far."""
         environment = {
@@ -193,6 +194,8 @@ class Terminal:
         """Read until `holds`; `what` names it where it does not come."""
         end = time.monotonic() + limit
         while not holds():
+            if self._ended:
+                raise AssertionError(f"the program ended before {what} appeared; the screen:\n{self.text}")
             if time.monotonic() > end:
                 raise AssertionError(f"{what} did not appear within {limit} s; the screen:\n{self.text}")
             self._read(0.1)
@@ -253,6 +256,7 @@ class Terminal:
         try:
             data = os.read(self._fd, 65536)
         except OSError:  # Linux reports the end of the program as an input error.
+            self._ended = True
             time.sleep(timeout)
             return False
         self.sent += data
