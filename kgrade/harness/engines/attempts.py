@@ -102,5 +102,7 @@ def _decoded(done: Done) -> Collected:
 def _passing(evidence: Evidence) -> Iterator[Failure]:
     """The failures in `evidence` that the item did not cause and that may not come again."""
     stages = evidence.stages
-    every = [each.failure for each in (*stages.build.targets, *stages.build.kernels, *stages.check.cases)]
+    every: list[Failure | None] = [each.failure for each in stages.build.targets]
+    every += [each.failure for each in stages.build.kernels]
+    every += [each.failure for each in stages.check.cases]
     return (each for each in every if each is not None and each.retry and each.fault in ("harness", "environment"))
