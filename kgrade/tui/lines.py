@@ -18,6 +18,9 @@ _LONGEST: Final = 100_000
 
 _LONGEST_BYTES: Final = 4 * _LONGEST
 
+_SEARCHED: Final = 4 << 20
+"""Bytes that are read at once for a search; of lines that are longer together only their beginnings are."""
+
 
 AT_ONCE: Final = 0.0
 
@@ -260,7 +263,7 @@ class SourceText:
     def _may_hold(self, start: int, stop: int, needle: str) -> bool:
         """Whether some of the lines may hold `needle`; false is certain, and soon known of plain text."""
         begin, end = self._offset(start), self._offset(stop)
-        if not needle.isascii() or end - begin > _LONGEST_BYTES:
+        if not needle.isascii() or end - begin > _SEARCHED:
             return True
         raw = self._store.read(begin, end)
         # Some letters that are not of ASCII have small ones that are.
