@@ -104,5 +104,5 @@ class KgradeApp(App[int]):
             self.stage.dispatcher.paste(event.text)
 
     def on_line_view_searched(self, event: LineView.Searched) -> None:
-        """Say how far a search is."""
-        self.stage.say(event.text)
+        """Say how far a search is, beside a text that is typed meanwhile."""
+        self.stage.mention(event.text)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import random
 import re
+import shutil
 import subprocess
 import unicodedata
 from collections.abc import Iterator
@@ -112,9 +113,9 @@ def answers(terminal: Terminal) -> None:
 
 
 @pytest.fixture
-def opened_at(huge: tuple[Path, int]) -> Iterator[Terminal]:
-    """The application with the huge item open, a hundred columns wide."""
-    with opened(huge[0], 100, 30) as terminal:
+def opened_at(huge: tuple[Path, int], tmp_path: Path) -> Iterator[Terminal]:
+    """The application with the huge item of an untouched queue open, a hundred columns wide."""
+    with opened(Path(shutil.copytree(huge[0], tmp_path / "queue", symlinks=True)), 100, 30) as terminal:
         yield terminal
 
 
