@@ -126,6 +126,7 @@ def test_a_log_of_a_gigabyte(huge: tuple[Path, int], opened_at: Terminal) -> Non
     opened_at.wait_for("1 ptxas info")
     opened_at.send("G")
     answers(opened_at)  # while a gigabyte comes
+    opened_at.wait_for(f"{lines} the needle at the end", limit=300)
     opened_at.send("kkkk")
     opened_at.wait_for(f"> {lines} the needle at the end")
     opened_at.wait_for("␛[31mkernel.cu(7): error: ⟨xFF⟩␀ too many")
@@ -137,7 +138,7 @@ def test_a_log_of_a_gigabyte(huge: tuple[Path, int], opened_at: Terminal) -> Non
     opened_at.send("\x04- ")
     safe(opened_at)
     opened_at.send("/needle at the end\r")
-    opened_at.wait_for("1/1 needle at the end")
+    opened_at.wait_for("1/1 needle at the end", limit=300)
     opened_at.wait_for(f"> {lines} the needle")
     answers(opened_at)
     assert resident_mb(opened_at) - before < LOG_BYTES / 1e6 / 20
