@@ -64,8 +64,7 @@ def built_extensions(run: Run, arch: Architecture, out: Path) -> tuple[Recorded,
     if recorded.failure is not None:
         return recorded, _unknown(arch.name, recorded.failure)
     if not any(each.pieces for each in recorded.extensions):
-        made = f"{len(recorded.extensions)} extensions without CUDA sources" if recorded.extensions else "no extension"
-        return recorded, Build(status="flagged", reason=f"it makes {made}", method=METHOD, facts=recorded.facts)
+        return recorded, _nothing(run, recorded)
     out.mkdir()
     out.chmod(0o711)
     run.watch.step("build", 0, 1, f"extensions for {arch.name}")
@@ -74,6 +73,15 @@ def built_extensions(run: Run, arch: Architecture, out: Path) -> tuple[Recorded,
     found = compile_units(units, [arch.name], out, behind_wall(run), toolkit, readable, limit_s, METHOD)
     found = msgspec.structs.replace(found, facts=[*recorded.facts, *found.facts])
     return recorded, _lacking(found) if found.status == "failed" else found
+
+
+def _nothing(run: Run, recorded: Recorded) -> Build:
+    """Return the build of a submission without CUDA sources, which is odd where the task asks for CUDA."""
+    made = f"{len(recorded.extensions)} extensions without CUDA sources" if recorded.extensions else "no extension"
+    if recorded.facts and not recorded.extensions:
+        return Build(status="not-run", reason=recorded.facts[0], method=METHOD)
+    status: StageStatus = "flagged" if run.source.task.language == "cuda" else "not-run"
+    return Build(status=status, reason=f"it makes {made}", method=METHOD, facts=recorded.facts)
 
 
 def units_of(run: Run, recorded: Recorded, torch: TorchHeaders, toolkit: Toolkit) -> tuple[list[Unit], list[Path]]:

@@ -215,7 +215,6 @@ def test_a_block_for_which_registers_do_not_suffice_is_refused_as_on_the_device(
     assert check.method is not None
     assert "CPU emulation of sm_90, registers from ptxas" in check.method
     assert not any("registers" in what for what in check.unseen)
-    assert collected(machine, answer).stages.check.status == "passed"
 
 
 @pytest.mark.long
