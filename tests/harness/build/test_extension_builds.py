@@ -117,9 +117,8 @@ def test_its_kernels_have_figures_and_its_own_architecture_does_not_count(machin
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("submission", ["s01", "s02"])
-def test_the_samples_extension_is_built_for_hopper(machine: Machine, submission: str) -> None:
-    answer = (SAMPLE / "submissions" / submission / "solution" / "model.py").read_text()
+def test_the_samples_extension_is_built_for_hopper(machine: Machine) -> None:
+    answer = (SAMPLE / "submissions" / "s01" / "solution" / "model.py").read_text()
     evidence, logs = collected(machine, answer)
     build = evidence.stages.build
     assert build.status == "passed", build.reason
@@ -161,9 +160,7 @@ class ModelNew(torch.nn.Module):
     build = gather(machine, files, TASK, PROBLEM, ["build"], target="sm_90")[0].stages.build
     assert build.status == "passed", build.reason
     assert [kernel.kernel for kernel in build.kernels] == ["doubled(float*)"]
-    files["part.cuh"] = part.replace("*= 2", "*= two")
-    build = gather(machine, files, TASK, PROBLEM, ["build"], target="sm_90")[0].stages.build
-    assert build.reason == 'sm_90: solution/part.cuh(2): error: identifier "two" is undefined'
+    assert build.targets[0].command[-1] == "solution/doubled.cu"
 
 
 TEXT = "\n__global__ void k(float* x) {\n  x[0] = 1;\n}\n"
