@@ -32,6 +32,7 @@ NO_CLUSTER = (
 )
 CONNECT_S = 10.0
 NODE_LABEL = "ray.io/node-id"
+LOOK_S = 5.0  # between two looks at the nodes while an item waits for one
 LONELY_S = 60.0  # so long an item waits for a node that could run it after the last such node is gone
 SETTLE_S = 5.0  # so long an interrupted task may take to end its sandbox and remove its files
 KEPT_PARCELS = 4096
@@ -193,6 +194,7 @@ class _Attempt:
     def __init__(self, ray: Any, run: Any, possible: Callable[[], bool], needs: Demand) -> None:
         self._ray, self._run = ray, run
         self._possible, self._needs = possible, needs
+        self._looked = time.monotonic()
         self._lonely_since: float | None = None
         self._over = False
         self.node: str | None = None
@@ -231,10 +233,13 @@ class _Attempt:
                 self._ray.cancel(self._run, force=True)
 
     def _await_a_node(self) -> None:
-        if self.node is not None or self._possible():
+        now = time.monotonic()
+        if self.node is not None or now - self._looked < LOOK_S:
+            return
+        self._looked = now
+        if self._possible():
             self._lonely_since = None
             return
-        now = time.monotonic()
         self._lonely_since = self._lonely_since or now
         if now - self._lonely_since > LONELY_S:
             wanted = ", ".join(f"{amount:g} {name}" for name, amount in self._needs.resources.items())
