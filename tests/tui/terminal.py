@@ -111,6 +111,8 @@ class Terminal:
         self._ended = False
         self.sent = bytearray()
         """What the program has sent so far."""
+        self.arrivals: list[tuple[float, int]] = []
+        """When it came, by the monotonic clock, and how many bytes at a time."""
         environment = {
             key: value for key, value in os.environ.items() if key not in ("LINES", "COLUMNS", "NO_COLOR", "CI")
         }
@@ -260,6 +262,7 @@ class Terminal:
             time.sleep(timeout)
             return False
         self.sent += data
+        self.arrivals.append((time.monotonic(), len(data)))
         # A sequence cut by the read must reach the filter in one piece.
         whole, escape, rest = (self._partial + data).rpartition(b"\x1b")
         complete = re.match(rb"\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*\x07|[^\[\]]", rest) if escape else None
