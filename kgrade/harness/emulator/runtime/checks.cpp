@@ -315,6 +315,9 @@ namespace ptx {
 void touch_row(const void* row, size_t bytes, bool writing, Site site) {
   check(row, bytes, writing ? Access::write : Access::read, place_of(site), true);
 }
+void require_whole(const volatile void* address, size_t bytes, bool writing, Site site) {
+  require_alignment(const_cast<const void*>(address), bytes, writing ? Access::write : Access::read, place_of(site));
+}
 }  // namespace ptx
 
 void clear_checks() {
