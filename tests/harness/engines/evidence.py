@@ -7,16 +7,17 @@ from typing import Any
 import msgspec
 
 TIMES = {"collected", "seconds"}
-# These tests go on for as long as there is time for them, and say how far they came.
-TIMED_TESTS = {"status", "said"}
+# The tests of the integrity stage go on for as long as there is time for them, and say how far they came; a finding
+# quotes the test that settles it.
+TIMED = {"tests": ("status", "said"), "findings": ("result",)}
 
 
 def comparable(evidence: bytes) -> Any:
     """The evidence as plain data, without times and what hangs on them; seeds must have been the same."""
     found = msgspec.json.decode(evidence)
-    for test in found["stages"]["integrity"].get("tests", []):
-        for name in TIMED_TESTS:
-            test[name] = None
+    for part, names in TIMED.items():
+        for each in found["stages"].get("integrity", {}).get(part, []):
+            each.update(dict.fromkeys(names))
     return _without_times(found)
 
 
