@@ -16,10 +16,8 @@ _FOUND_AT_ONCE: Final = 1024
 _LONGEST: Final = 100_000
 """Characters of one line that are shown."""
 
+_SHOWN_AS_THEY_ARE: Final = bytes([*range(0x20, 0x7F)]) + b"\n"
 _LONGEST_BYTES: Final = 4 * _LONGEST
-
-_SEARCHED: Final = 4 << 20
-"""Bytes that are read at once for a search; of lines that are longer together only their beginnings are."""
 
 
 AT_ONCE: Final = 0.0
@@ -263,11 +261,13 @@ class SourceText:
     def _may_hold(self, start: int, stop: int, needle: str) -> bool:
         """Whether some of the lines may hold `needle`; false is certain, and soon known of plain text."""
         begin, end = self._offset(start), self._offset(stop)
-        if not needle.isascii() or end - begin > _SEARCHED:
+        if not needle.isascii() or end - begin > _LONGEST:
             return True
         raw = self._store.read(begin, end)
-        # Some letters that are not of ASCII have small ones that are.
-        return not raw.isascii() or needle.encode() in (raw.lower() if needle == needle.lower() else raw)
+        # What is shown of other bytes, a tab or an escape, is not what stands there.
+        return bool(raw.translate(None, _SHOWN_AS_THEY_ARE)) or needle.encode() in (
+            raw.lower() if needle == needle.lower() else raw
+        )
 
     def _beginning(self, start: int, end: int) -> str:
         """What is shown of the line that stands from `start` to `end`, its own end included if it has one."""

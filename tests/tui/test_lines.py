@@ -43,8 +43,8 @@ def test_a_million_lines_open_and_are_found_at_both_ends() -> None:
 
 
 @given(
-    st.lists(st.text("aAkK\u212a\u0130é漢 ", max_size=6), max_size=30).map("\n".join),
-    st.text("aAkKiIé漢 ", min_size=1, max_size=3),
+    st.lists(st.text("aAkK\u212a\u0130é漢 \t\r\x1b[", max_size=6), max_size=30).map("\n".join),
+    st.text("aAkKiIé漢 [^x", min_size=1, max_size=3),
 )
 def test_a_search_finds_the_lines_that_hold_it(text: str, needle: str) -> None:
     with pytest.MonkeyPatch.context() as patch:

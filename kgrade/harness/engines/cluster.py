@@ -7,6 +7,7 @@ tried again, and where, is decided here and not by Ray, which knows nothing of s
 from __future__ import annotations
 
 import os
+import socket
 import threading
 import time
 from collections import OrderedDict
@@ -29,8 +30,11 @@ NO_CLUSTER = (
     "no Ray cluster answers{where}; on one machine run `ray start --head`, on the others"
     " `ray start --address=HEAD:6379`, and start this on one of them"
 )
+CONNECT_S = 10.0
 NODE_LABEL = "ray.io/node-id"
+LOOK_S = 5.0  # between two looks at the nodes while an item waits for one
 LONELY_S = 60.0  # so long an item waits for a node that could run it after the last such node is gone
+SETTLE_S = 5.0  # so long an interrupted task may take to end its sandbox and remove its files
 KEPT_PARCELS = 4096
 MOST_AT_ONCE = 1024
 
@@ -43,13 +47,16 @@ class RayCluster:
         self._note = note
         self._task = ray.remote(_task_body())
         self._parcels = _Parcels(ray)
-        self._first_seen = self._nodes()
+        self._seen: dict[str, Mapping[str, float]] = {}
 
     @classmethod
     def joined(cls, note: Callable[[str], None]) -> RayCluster:
         """Join the cluster; raise EngineError where Ray, or a cluster, is missing."""
+        # Ray prints what its nodes complain of to standard output, where results go. Lines that match are left out.
+        os.environ.setdefault("RAY_DEDUP_LOGS_SKIP_REGEX", "^")
         try:
             import ray
+            from ray import init  # a folder called ray, such as Ray's own /tmp/ray, can be imported too and has none
         except ImportError:
             raise EngineError(NOT_INSTALLED) from None
         address = os.environ.get("RAY_ADDRESS", "auto")
@@ -58,10 +65,12 @@ class RayCluster:
                 f"RAY_ADDRESS is {address}, which goes through Ray's client server; start this on a node of the"
                 " cluster instead, with RAY_ADDRESS unset or HEAD:6379"
             )
+        if address != "auto" and not _answers(address):
+            raise EngineError(NO_CLUSTER.format(where=f" at {address}, which RAY_ADDRESS names"))
         try:
-            ray.init(address=address, log_to_driver=False, logging_level="ERROR", namespace="kgrade")
+            init(address=address, log_to_driver=False, logging_level="ERROR", namespace="kgrade")
         except ConnectionError:
-            raise EngineError(NO_CLUSTER.format(where="" if address == "auto" else f" at {address}")) from None
+            raise EngineError(NO_CLUSTER.format(where="")) from None
         except (RuntimeError, ValueError) as why:
             raise EngineError(f"the Ray cluster cannot be joined: {str(why).splitlines()[0]}") from None
         return cls(ray, note)
@@ -90,7 +99,9 @@ class RayCluster:
             return name
 
         order = msgspec.msgpack.encode(parcels.order(source, target, stages, python, send))
-        needs = demand(target, self._first_seen)
+        # A target that once had a device waits for one: without, the evidence would say less than it did.
+        self._seen |= self._nodes_by_id()
+        needs = demand(target, list(self._seen.values()))
         name = f"{source.item} {target}"
 
         def begin(avoided: Sequence[str]) -> attempts.Attempt:
@@ -121,6 +132,16 @@ class RayCluster:
 
     def _nodes_by_id(self) -> dict[str, Mapping[str, float]]:
         return {node["NodeID"]: node["Resources"] for node in self._ray.nodes() if node["Alive"]}
+
+
+def _answers(address: str) -> bool:
+    """Whether something listens at `HOST:PORT`; Ray itself would try for minutes."""
+    host, _, port = address.rpartition(":")
+    try:
+        socket.create_connection((host, int(port)), CONNECT_S).close()
+    except (OSError, ValueError, OverflowError):
+        return False
+    return True
 
 
 def _task_body() -> Callable[..., Any]:
@@ -173,7 +194,9 @@ class _Attempt:
     def __init__(self, ray: Any, run: Any, possible: Callable[[], bool], needs: Demand) -> None:
         self._ray, self._run = ray, run
         self._possible, self._needs = possible, needs
+        self._looked = time.monotonic()
         self._lonely_since: float | None = None
+        self._over = False
         self.node: str | None = None
 
     def heard(self, within_s: float) -> remote.Beat | remote.Done | None:
@@ -186,25 +209,37 @@ class _Attempt:
         try:
             told = ray.get(next(self._run))
         except StopIteration:
+            self._over = True
             raise attempts.Lost("a task ended without a result", self.node) from None
         except ray.exceptions.RayError as why:
+            self._over = True
             raise attempts.Lost(self._sentence(why), self.node) from None
         if isinstance(told, str):
             self.node = told
             return remote.Beat()
         assert isinstance(told, remote.Beat | remote.Done)
+        self._over = isinstance(told, remote.Done)
         return told
 
     def end(self) -> None:
         """Interrupt the task if it runs still; its sandbox ends with it."""
-        with suppress(self._ray.exceptions.RayError, ValueError):
-            self._ray.cancel(self._run, force=False)
+        if self._over:
+            return
+        self._over = True
+        with suppress(self._ray.exceptions.RayError):
+            self._ray.cancel(self._run)
+            ended, _ = self._ray.wait([self._run.completed()], timeout=SETTLE_S)
+            if not ended:
+                self._ray.cancel(self._run, force=True)
 
     def _await_a_node(self) -> None:
-        if self.node is not None or self._possible():
+        now = time.monotonic()
+        if self.node is not None or now - self._looked < LOOK_S:
+            return
+        self._looked = now
+        if self._possible():
             self._lonely_since = None
             return
-        now = time.monotonic()
         self._lonely_since = self._lonely_since or now
         if now - self._lonely_since > LONELY_S:
             wanted = ", ".join(f"{amount:g} {name}" for name, amount in self._needs.resources.items())

@@ -8,7 +8,16 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tests.harness.emulator.kernels import asynchronous, instructions, matrices, movement, ordering, reductions, rows
+from tests.harness.emulator.kernels import (
+    asynchronous,
+    blocks,
+    instructions,
+    matrices,
+    movement,
+    ordering,
+    reductions,
+    rows,
+)
 from tests.harness.emulator.kernels.case import Make
 
 pytestmark = pytest.mark.xdist_group("emulator")
@@ -16,7 +25,7 @@ pytestmark = pytest.mark.xdist_group("emulator")
 # Of each kernel the file of its source, which lies beside that of its cases, and what makes a case.
 CASES = {
     name: (Path(file.__file__).with_suffix(".cu"), make)
-    for file in (reductions, movement, matrices, rows, ordering, instructions, asynchronous)
+    for file in (reductions, movement, matrices, rows, ordering, instructions, asynchronous, blocks)
     for name, make in file.kernel.items()
 }
 
