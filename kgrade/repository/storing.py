@@ -54,16 +54,20 @@ def _loose(git: Git, new: NewObject, *, durable: bool) -> str:
     path = git.common_dir / "objects" / oid[:2] / oid[2:]
     if path.exists():
         return oid
+    temporary: Path | None = None
     try:
         path.parent.mkdir(exist_ok=True)
         with tempfile.NamedTemporaryFile(dir=path.parent, prefix="tmp_obj_", delete=False) as file:
+            temporary = Path(file.name)
             file.write(zlib.compress(f"{new.kind} {len(new.content)}\0".encode() + new.content, 1))
             if durable:
                 file.flush()
                 os.fsync(file.fileno())
-        Path(file.name).chmod(0o444)
-        os.replace(file.name, path)
+        temporary.chmod(0o444)
+        os.replace(temporary, path)
     except OSError as why:
+        if temporary is not None:
+            temporary.unlink(missing_ok=True)
         raise GitError(f"an object could not be stored in {neutral(str(path.parent))}: {why.strerror}") from None
     return oid
 
