@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib.util
 import shutil
 import subprocess
+import sys
 import threading
 from pathlib import Path
 
@@ -12,12 +13,15 @@ import msgspec
 import pytest
 import yaml
 
+from kgrade.cli import run
 from kgrade.collection import CollectionError, Finished, Skipped, Started, collect_queue, queue
 from kgrade.collection.events import Job
 from kgrade.collection.queue import Queue
 from kgrade.harness.build.toolkit import find_toolkit
 from kgrade.harness.device.nvml import Gpu
 from kgrade.harness.dynamic import examination
+from kgrade.harness.engines import Undone
+from kgrade.harness.engines.local import Local
 from kgrade.records import codec
 from kgrade.records.evidence import Evidence
 from kgrade.records.slugs import ItemId
@@ -139,6 +143,35 @@ def test_what_was_not_run_for_want_of_a_device_is_collected_again_where_there_is
     assert not Queue(repo.path).wants(job, ("check",)), "fresh, while the device is of another architecture"
     monkeypatch.setattr(queue, "find_gpus", lambda nvml: (Gpu("GPU-0", "NVIDIA H200", (9, 0), "575"),))
     assert Queue(repo.path).wants(job, ("check",))
+
+
+def test_without_the_extra_a_cluster_is_refused_in_one_sentence(repo, monkeypatch, capsys):
+    monkeypatch.setitem(sys.modules, "ray", None)
+    assert run(["collect", "--engine", "ray", "--queue", str(repo.path)]) == 2
+    said = capsys.readouterr()
+    assert said.out == ""
+    assert said.err == (
+        "kgrade: --engine ray needs Ray, which is not installed beside kgrade; install kgrade with its extra, as"
+        " `pip install -e '.[cluster]'` does in a checkout, here and on every node\n"
+    )
+
+
+@pytest.mark.usefixtures("shared_workers")
+def test_what_no_machine_could_collect_is_told_and_the_others_go_on(repo, monkeypatch):
+    def collect(self, source, *given):
+        if source.item == "rows/s01":
+            raise Undone("not collected after 3 tries: node 0a1b died")
+        return there(self, source, *given)
+
+    there = Local.collect
+    monkeypatch.setattr(Local, "collect", collect)
+    summary, events = gather(repo, stages=("build",))
+    assert (summary.finished, summary.faults, summary.cancelled) == (2, 1, False)
+    (left,) = [event for event in events if isinstance(event, Skipped)]
+    assert (str(left.item), left.why) == ("rows/s01", "not collected after 3 tries: node 0a1b died")
+    monkeypatch.setattr(Local, "collect", there)
+    summary, _ = gather(repo, stages=("build",))
+    assert (summary.finished, summary.skipped) == (1, 2)
 
 
 @pytest.mark.usefixtures("shared_workers")

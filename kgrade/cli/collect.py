@@ -28,7 +28,18 @@ if TYPE_CHECKING:
 @queue_option
 @click.option("--target", "targets", multiple=True, help="Only this target; may be given several times.")
 @click.option("--stage", "stages", multiple=True, type=click.Choice(STAGES), help="Only this stage; the same.")
-@click.option("--jobs", type=click.IntRange(1, 64), default=1, show_default=True, help="Items that run at once.")
+@click.option(
+    "--engine",
+    type=click.Choice(("local", "ray")),
+    default="local",
+    show_default=True,
+    help="Where items run: this machine, or a Ray cluster.",
+)
+@click.option(
+    "--jobs",
+    type=click.IntRange(1, 1024),
+    help="Items that run at once (default: 1; ray: what the cluster has room for).",
+)
 @click.option("--again", is_flag=True, help="Collect evidence that is fresh anew.")
 @click.option("--no-commit", is_flag=True, help="Write files into the working folder instead of commits.")
 @click.option("--watch", is_flag=True, help="Stay: follow the queue, and push evidence as it comes, until Ctrl-C.")
@@ -38,7 +49,8 @@ def command(
     queue: Path,
     targets: tuple[str, ...],
     stages: tuple[str, ...],
-    jobs: int,
+    engine: str,
+    jobs: int | None,
     again: bool,
     no_commit: bool,
     watch: bool,
@@ -51,6 +63,9 @@ def command(
 
     With --watch it fetches from the queue's remote, collects what is new or stale, commits and pushes, and goes on
     until Ctrl-C. Several machines may follow one remote: each takes what no other one is at.
+
+    With --engine ray items run on the nodes of the Ray cluster that this machine is part of (RAY_ADDRESS names
+    another); the evidence is the same, and is committed here.
     """
     from kgrade.collection import CollectionError, collect_queue
     from kgrade.collection.watch import watch_queue
@@ -65,7 +80,14 @@ def command(
         with _cancelled_by_interrupt() as cancel:
             if watch:
                 summary = watch_queue(
-                    queue, wanted, targets, stages or STAGES, jobs=jobs, on_event=progress.show, cancel=cancel
+                    queue,
+                    wanted,
+                    targets,
+                    stages or STAGES,
+                    engine=engine,
+                    jobs=jobs,
+                    on_event=progress.show,
+                    cancel=cancel,
                 )
             else:
                 summary = collect_queue(
@@ -73,6 +95,7 @@ def command(
                     wanted,
                     targets,
                     stages or STAGES,
+                    engine=engine,
                     jobs=jobs,
                     again=again,
                     commit=not no_commit,

@@ -22,10 +22,12 @@ from kgrade.collection.events import (
     Summary,
 )
 from kgrade.collection.queue import Queue
-from kgrade.collection.running import collect_job, run_jobs
+from kgrade.collection.running import collect_job, engine_named, run_jobs
 from kgrade.harness import settling
+from kgrade.harness.engines import Undone
 from kgrade.harness.probe import BadOrder, Order, probe, recorded
 from kgrade.harness.progress import Step
+from kgrade.harness.run import Machine
 from kgrade.records.evidence import STAGES, CaseCheck, Finding, SettlingTest
 from kgrade.records.faults import BadRecord
 from kgrade.records.grade import Probe
@@ -54,37 +56,52 @@ def collect_queue(
     targets: Sequence[str] = (),
     stages: Collection[str] = STAGES,
     *,
-    jobs: int = 1,
+    jobs: int | None = None,
     again: bool = False,
     commit: bool = True,
+    engine: str = "local",
     on_event: Callable[[Event], None] = lambda event: None,
     cancel: threading.Event | None = None,
 ) -> Summary:
     """Collect evidence for the queue that holds `path`, as it is committed.
 
     `items` and `targets` limit what is collected (all by default; a task stands for its submissions too), `again`
-    collects fresh evidence anew. `jobs` items run at once. Each item's evidence becomes a commit of its own, or files
-    in the working folder when `commit` is false. Setting `cancel` ends what runs and keeps what is done.
+    collects fresh evidence anew. `engine` says where: `local` is this machine, `ray` a cluster. `jobs` items run at
+    once (by default as many as the engine has room for). Each item's evidence becomes a commit of its own, or files in
+    the working folder when `commit` is false. Setting `cancel` ends what runs and keeps what is done.
     """
     cancel = cancel or threading.Event()
     queue = Queue(path)
-    wanted, skipped = queue.jobs(items, targets, () if again else stages)
-    for event in skipped:
-        on_event(event)
-    keep = queue.commit if commit else queue.write
+    with engine_named(engine, on_event) as runs:
+        wanted, skipped = queue.jobs(items, targets, () if again else stages)
+        for event in skipped:
+            on_event(event)
+        keep = queue.commit if commit else queue.write
 
-    def one(job: Job, number: int) -> bool:
-        on_event(Started(job=job, number=number, total=len(wanted)))
-        found = collect_job(queue, job, stages, on_event, cancel)
-        if found is None:
-            return False
-        keep(job, *found)
-        on_event(Finished(job=job, evidence=found[0]))
-        return True
+        undone: list[Job] = []
 
-    finished = run_jobs(wanted, one, jobs, cancel)
+        def one(job: Job, number: int) -> bool:
+            on_event(Started(job=job, number=number, total=len(wanted)))
+            try:
+                found = collect_job(runs, queue, job, stages, on_event, cancel)
+            except Undone as why:
+                on_event(Skipped(item=job.item, target=job.target, why=str(why), fault=True))
+                undone.append(job)
+                return False
+            if found is None:
+                return False
+            keep(job, *found)
+            on_event(Finished(job=job, evidence=found[0]))
+            return True
+
+        finished = run_jobs(wanted, one, jobs or runs.at_once, cancel)
     faults = sum(event.fault for event in skipped)
-    return Summary(finished=finished, skipped=len(skipped) - faults, faults=faults, cancelled=finished < len(wanted))
+    return Summary(
+        finished=finished,
+        skipped=len(skipped) - faults,
+        faults=faults + len(undone),
+        cancelled=finished + len(undone) < len(wanted),
+    )
 
 
 def probe_item(
@@ -105,7 +122,7 @@ def probe_item(
         order = Order.read(text, source.task)
     except (BadOrder, BadRecord, GitError) as why:
         raise CollectionError(str(why).splitlines()[0]) from None
-    found = probe(source, order, on_step, cancel or threading.Event(), queue.machine(order.target))
+    found = probe(source, order, on_step, cancel or threading.Event(), Machine.here(queue.python(order.target)))
     return recorded(order, found), found
 
 
@@ -128,6 +145,6 @@ def settle_finding(
     except (BadRecord, GitError) as why:
         raise CollectionError(str(why).splitlines()[0]) from None
     case, tests = settling.settle(
-        source, finding.rule, target, on_step, cancel or threading.Event(), queue.machine(target)
+        source, finding.rule, target, on_step, cancel or threading.Event(), Machine.here(queue.python(target))
     )
     return settling.recorded(finding, target, case, tests), tests

@@ -14,7 +14,7 @@ from kgrade.collection.events import CollectionError, Job, Skipped
 from kgrade.harness.collect import UNSUPPORTED
 from kgrade.harness.device.gpus import find_gpus, gpu_for
 from kgrade.harness.device.nvml import Gpu, Nvml
-from kgrade.harness.run import HandedIn, ItemSource, Machine
+from kgrade.harness.run import HandedIn, ItemSource
 from kgrade.records import codec
 from kgrade.records.evidence import NOT_COLLECTED, NOT_SUPPORTED, STAGES, Evidence
 from kgrade.records.faults import BadRecord
@@ -31,7 +31,7 @@ NEED_A_DEVICE = ("check", "time", "profile")
 
 
 class Queue:
-    """The queue as it is committed, where its evidence goes, and the machines that its targets run on."""
+    """The queue as it is committed, where its evidence goes, and the Python that each target runs in."""
 
     def __init__(self, path: Path) -> None:
         try:
@@ -39,7 +39,6 @@ class Queue:
             self._read(TreeReader(self.git))
         except GitError as why:
             raise CollectionError(str(why)) from None
-        self._machines: dict[str | None, Machine] = {}
         self._gpus: tuple[Gpu, ...] | None = None
         self._turn = threading.Lock()
 
@@ -151,14 +150,10 @@ class Queue:
             others=self._others(item) if item.submission else {},
         )
 
-    def machine(self, target: str) -> Machine:
-        """What `target` is collected on: this machine, with the Python that the settings name for it."""
+    def python(self, target: str) -> str | None:
+        """The Python that the settings name for the code of items on `target`; None: the one that runs kgrade."""
         configured = self.settings.targets.get(target)
-        python = configured.python if configured else None
-        with self._turn:
-            if python not in self._machines:
-                self._machines[python] = Machine.here(python)
-            return self._machines[python]
+        return configured.python if configured else None
 
     def commit(self, job: Job, evidence: Evidence, logs: Logs, said: str = "") -> None:
         """Commit evidence beside its item, in place of what was there for the target; `said` is for the log."""

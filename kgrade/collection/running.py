@@ -3,29 +3,48 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from contextlib import contextmanager
 
 import msgspec
 
-from kgrade.collection.events import Event, Job, Stepped
+from kgrade.collection.events import CollectionError, Event, Job, Noted, Stepped
 from kgrade.collection.queue import Logs, Queue
 from kgrade.harness.channel import Cancelled
-from kgrade.harness.collect import collect
+from kgrade.harness.engines import Engine, EngineError, opened
 from kgrade.harness.progress import Step
 from kgrade.records.evidence import STAGES, Evidence, Profiling
 
 
+@contextmanager
+def engine_named(name: str, on_event: Callable[[Event], None]) -> Iterator[Engine]:
+    """The engine called `name` while the block runs; CollectionError where it cannot be used."""
+    try:
+        with opened(name, lambda text: on_event(Noted(text=text))) as engine:
+            yield engine
+    except EngineError as why:
+        raise CollectionError(str(why)) from None
+
+
 def collect_job(
-    queue: Queue, job: Job, stages: Collection[str], on_event: Callable[[Event], None], cancel: threading.Event
+    engine: Engine,
+    queue: Queue,
+    job: Job,
+    stages: Collection[str],
+    on_event: Callable[[Event], None],
+    cancel: threading.Event,
 ) -> tuple[Evidence, Logs] | None:
-    """Collect `stages` for one job; None when it was cancelled. Stages that were not asked for stay as they stand."""
+    """Collect `stages` for one job; None when it was cancelled. Stages that were not asked for stay as they stand.
+
+    Raises `Undone` when the engine could not run it.
+    """
 
     def step(made: Step) -> None:
         on_event(Stepped(job=job, step=made))
 
     try:
-        found, logs = collect(queue.source(job.item), job.target, stages, step, cancel, queue.machine(job.target))
+        found, logs = engine.collect(queue.source(job.item), job.target, stages, step, cancel, queue.python(job.target))
     except Cancelled:
         return None
     return _joined(queue.standing(job), found, stages), logs

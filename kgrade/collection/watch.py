@@ -13,9 +13,10 @@ from pathlib import Path
 
 from kgrade.collection.events import Event, Finished, Job, Noted, Skipped, Started, Summary
 from kgrade.collection.queue import Queue
-from kgrade.collection.running import collect_job, run_jobs
+from kgrade.collection.running import collect_job, engine_named, run_jobs
 from kgrade.collection.sending import Sender
 from kgrade.collection.turns import LEASE_S, Busy, Turns
+from kgrade.harness.engines import Engine, Undone
 from kgrade.records.evidence import STAGES
 from kgrade.records.faults import BadRecord
 from kgrade.records.slugs import ItemId
@@ -30,7 +31,8 @@ def watch_queue(
     targets: Sequence[str] = (),
     stages: Collection[str] = STAGES,
     *,
-    jobs: int = 1,
+    jobs: int | None = None,
+    engine: str = "local",
     every_s: float = EVERY_S,
     lease_s: float = LEASE_S,
     on_event: Callable[[Event], None] = lambda event: None,
@@ -40,10 +42,12 @@ def watch_queue(
 
     The arguments are those of `collect_queue`. Looks for work every `every_s` seconds while there is none.
     """
-    watch = _Watch(path, items, targets, stages, on_event, cancel, lease_s)
-    while not cancel.is_set():
-        watch.round(jobs)
-        cancel.wait(every_s)
+    queue = Queue(path)
+    with engine_named(engine, on_event) as runs:
+        watch = _Watch(queue, runs, items, targets, stages, on_event, cancel, lease_s)
+        while not cancel.is_set():
+            watch.round(jobs or runs.at_once)
+            cancel.wait(every_s)
     watch.sender.last_try()
     return Summary(finished=watch.finished, skipped=0, faults=len(watch.faults), cancelled=watch.cut_short)
 
@@ -51,7 +55,8 @@ def watch_queue(
 class _Watch:
     def __init__(
         self,
-        path: Path,
+        queue: Queue,
+        engine: Engine,
         items: Sequence[ItemId],
         targets: Sequence[str],
         stages: Collection[str],
@@ -59,7 +64,7 @@ class _Watch:
         cancel: threading.Event,
         lease_s: float,
     ) -> None:
-        self.queue = Queue(path)
+        self.queue, self.engine = queue, engine
         self.items, self.targets, self.stages = items, targets, stages
         self.on_event, self.cancel = on_event, cancel
         by = self.queue.signature()
@@ -103,7 +108,7 @@ class _Watch:
             self.on_event(Skipped(item=job.item, target=job.target, why=str(busy)))
         except GitCancelledError:
             self.cut_short = True
-        except (GitError, BadRecord) as why:
+        except (GitError, BadRecord, Undone) as why:
             self.on_event(Skipped(item=job.item, target=job.target, why=str(why).splitlines()[0], fault=True))
         return False
 
@@ -114,7 +119,7 @@ class _Watch:
             self.on_event(Skipped(item=job.item, target=job.target, why="another machine has collected it"))
             return False
         self.on_event(Started(job=job, number=number, total=total))
-        found = collect_job(queue, job, self.stages, self.on_event, self.cancel)
+        found = collect_job(self.engine, queue, job, self.stages, self.on_event, self.cancel)
         if found is None:
             self.cut_short = True
             return False

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Mapping
-
 from kgrade.harness.ahead import Ahead
 from kgrade.harness.build.targets import architecture
 from kgrade.harness.check import CANDIDATE, PREPARE, Checking, candidate_call
 from kgrade.harness.dynamic import examine, unexamined
 from kgrade.harness.emulator.findings import told_findings
+from kgrade.harness.entries import Unfound, find_entry
+from kgrade.harness.extension_build import compile_extensions
+from kgrade.harness.extension_sources import makes_extensions
 from kgrade.harness.extensions import Emulation, NotHere, emulation
 from kgrade.harness.losses import ADVICE, failure
 from kgrade.harness.measure import Measuring
@@ -30,31 +30,6 @@ from kgrade.harness.traced import Traced
 from kgrade.harness.watching import ANOTHER_ORDER, NO_TIMING, Watching
 from kgrade.harness.workers import Entry, Lost
 from kgrade.records.evidence import Build, BuildTarget, Check, Failure, Integrity, Profiling, StageStatus, Timing
-
-
-class Unfound(Exception):
-    """The function that the task asks for is not in the submission; the message says where it was looked for."""
-
-
-def find_entry(entry: str, solution: Mapping[str, bytes]) -> tuple[str, str]:
-    """Return file and name of `entry` (`name`, or `file.py:name`). Hostile source is searched, never parsed here."""
-    file, _, name = entry.rpartition(":")
-    modules = sorted(path for path in solution if path.endswith(".py"))
-    if file:
-        if file not in solution:
-            raise Unfound(f"solution/{file} is missing")
-        return f"solution/{file}", name
-    binds = re.compile(
-        rb"^(?:async\s+def|def|class)\s+%b\b|^%b\s*[:=]|^from\s.*\bimport\b.*\b%b\b" % ((name.encode(),) * 3),
-        re.MULTILINE,
-    )
-    found = [path for path in modules if "/" not in path and binds.search(solution[path])]
-    if not found:
-        where = ", ".join(f"solution/{path}" for path in modules) or "solution/, which holds no Python file"
-        raise Unfound(f"no function {name!r} in {where}")
-    if len(found) > 1:
-        raise Unfound(f"{name!r} is defined in {' and in '.join(f'solution/{path}' for path in found)}")
-    return f"solution/{found[0]}", name
 
 
 class Candidate:
@@ -86,7 +61,8 @@ class Candidate:
         method = candidate_method(task)
         if method is None or task.interface == "cuda":
             return None
-        if task.language == "cuda" and run.target != INTERPRETED and run.gpu is None:
+        native = task.language == "cuda" or (task.language == "python" and makes_extensions(run.source.solution))
+        if native and run.target != INTERPRETED and run.gpu is None:
             return None
         return cls(run, method)
 
@@ -137,6 +113,13 @@ class Candidate:
             finally:
                 if self.compiling is not self.workers:
                     self.run.close("ahead", self.compiling)
+        if (
+            self.failure is None
+            and self.arch
+            and self.arch.vendor == "cuda"
+            and makes_extensions(self.run.source.solution)
+        ):
+            return compile_extensions(self.run)
         method = f"import: {self.method.text}"
         found = BuildTarget(
             target=self.run.target,

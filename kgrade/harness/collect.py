@@ -15,10 +15,10 @@ import kgrade
 from kgrade.harness import integrity
 from kgrade.harness.candidate import Candidate
 from kgrade.harness.check import Checking, reference_call
-from kgrade.harness.compiled import compile_solution
 from kgrade.harness.dynamic import unexamined
 from kgrade.harness.emulated import EmulatedCandidate
 from kgrade.harness.examination import Examination
+from kgrade.harness.extension_build import compile_submission
 from kgrade.harness.foreign import Malformed, opened, oracle_functions
 from kgrade.harness.machine import environment
 from kgrade.harness.methods import INTERPRETED, oracle_method, why_not_run
@@ -180,7 +180,7 @@ def _compiled(run: Run, wanted: Collection[str]) -> Stages:
     )
     found: dict[str, Build | Check | Timing | Integrity | Profiling] = {}
     if "build" in wanted:
-        found["build"] = compile_solution(run)
+        found["build"] = compile_submission(run)
     if "integrity" in wanted:
         found["integrity"] = unexamined(_read(run), reason)
     if "check" in wanted:

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import msgspec
 
+import kgrade
 from kgrade.harness import sandbox
 from kgrade.harness.build import build
 from kgrade.harness.build.nvcc import LOG
@@ -14,6 +15,8 @@ from kgrade.harness.build.runner import Runner
 from kgrade.harness.run import Run
 from kgrade.harness.watchdog import Limits
 from kgrade.records.evidence import Build, BuildTarget
+
+PACKAGE = Path(kgrade.__file__).parent
 
 
 def compile_solution(run: Run) -> Build:
@@ -25,6 +28,11 @@ def compile_solution(run: Run) -> Build:
     solution = run.folder / "item" / "solution"
     task = run.source.task
     found = build(solution, task, [run.target], out, behind_wall(run), task_folder=run.folder / "task")
+    return kept(run, out, found)
+
+
+def kept(run: Run, out: Path, found: Build) -> Build:
+    """Return what was built below `out` with its log kept and paths as the queue knows them."""
     log = run.keep_log("build", relative(run, (out / LOG).read_text("utf-8")).encode()) if found.log else None
     targets = [_without_folder(run, target) for target in found.targets]
     reason = found.reason and relative(run, found.reason)
@@ -71,7 +79,10 @@ def behind_wall(run: Run) -> Runner:
 
 
 def relative(run: Run, text: str) -> str:
-    """Return `text` with paths as the queue knows them."""
+    """Return `text` with paths as the queue knows them, and what belongs to Python or kgrade without where it lies."""
     for folder in (run.folder / "item", run.folder / "out", run.folder):
         text = text.replace(f"{folder}/", "")
-    return text
+    python = run.machine.interpreter
+    for place in sorted((*python.path, *map(str, python.folders)), key=len, reverse=True):
+        text = text.replace(f"{place}/", f"{Path(place).name}/")
+    return text.replace(f"{PACKAGE}/", "kgrade/")

@@ -8,7 +8,9 @@ from kgrade.harness.build.nvcc import build_cuda
 from kgrade.harness.build.targets import Architecture
 from kgrade.harness.build.toolkit import find_toolkit
 from kgrade.harness.compiled import Behind
+from kgrade.harness.extension_build import built_extensions
 from kgrade.harness.run import Run
+from kgrade.records.evidence import Build
 
 FOLDER = "registers"
 
@@ -33,6 +35,17 @@ def launch_bounds(run: Run, arch: Architecture) -> dict[str, int] | None:
         Behind(run),
         task_folder=run.folder / "task",
     )
+    return _of_kernels(built)
+
+
+def extension_bounds(run: Run, arch: Architecture) -> dict[str, int] | None:
+    """Return the same for the kernels of the extensions that a submission makes."""
+    if find_toolkit() is None:
+        return None
+    return _of_kernels(built_extensions(run, arch, run.folder / FOLDER)[1])
+
+
+def _of_kernels(built: Build) -> dict[str, int] | None:
     if built.status != "passed":
         return None
     bounds: dict[str, int] = {}

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from kgrade.harness.candidate import Candidate
-from kgrade.harness.compiled import compile_solution
+from kgrade.harness.extension_build import compile_submission
 from kgrade.harness.foreign import oracle_functions
 from kgrade.harness.methods import INTERPRETED, oracle_method
 from kgrade.harness.oracle import Oracle
@@ -50,7 +50,7 @@ def _targets(task: Task) -> list[str]:
 def _build(run: Run) -> Build:
     candidate = Candidate.of(run)
     if candidate is None:
-        return compile_solution(run)
+        return compile_submission(run)
     task = run.source.task
     oracles = run.workers("task", oracle_method(task), oracle_functions(task), precise=True)
     try:

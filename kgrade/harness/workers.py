@@ -265,6 +265,10 @@ class Worker:
         """Return the recorded launches from number `start` on, as many as fit into an answer."""
         return self._ask("captured", within_s, start=start)
 
+    def recorded(self, within_s: float) -> bytes:
+        """Return what `worker.extension_sources` recorded, as the JSON text that it wrote."""
+        return self._with_outputs("captured", within_s, {"text": TEXT_BYTES}, None)[1]["text"].tobytes()
+
     def lower(self, number: int, within_s: float) -> tuple[bytes, dict[str, Any]]:
         """Compile the recorded launch of that number; return its text and what the compiler says about it.
 

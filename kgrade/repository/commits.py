@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 import msgspec
 
@@ -17,7 +17,7 @@ from kgrade.repository.objects import object_id
 from kgrade.repository.runner import GitError
 from kgrade.repository.signing import signing_environment
 from kgrade.repository.storing import NewObject, store
-from kgrade.repository.tree import Entry, Snapshot, TreeError, TreeReader, format_tree, split_path
+from kgrade.repository.tree import Entry, Snapshot, TreeError, TreeReader, place_in_tree, raw_tree, split_path
 
 ANY = "any"
 FILE_MODE = "100644"
@@ -224,22 +224,40 @@ def _rebuild(reader: TreeReader, tree: str | None, wanted: Wanted, path: str, fr
 
     New trees go to `fresh`, deepest first.
     """
-    entries = {e.name: e for e in reader.entries(tree)} if tree else {}
+    held = reader.entries(tree) if tree else ()
+    known = reader.named(tree) if tree else {}
+    others: dict[str, Entry | None] = {}
     for name, value in wanted.items():
-        found = entries.pop(name, None)
+        found = known.get(name)
+        others[name] = None
         if isinstance(value, dict):
             if found is not None and found.kind != "folder":
                 raise TreeError(f"{path}{name} is a {found.kind} where a folder was expected")
             below = _rebuild(reader, found.oid if found else None, value, f"{path}{name}/", fresh)
             if below:
-                entries[name] = Entry(name, "folder", FOLDER_MODE, below)
+                others[name] = Entry(name, "folder", FOLDER_MODE, below)
         elif value:
             mode = found.mode if found is not None and found.kind == "file" else FILE_MODE
-            entries[name] = Entry(name, "file", mode, value)
+            others[name] = Entry(name, "file", mode, value)
+    entries = _with_these(held, others)
     if not entries:
         return None
-    content = format_tree(list(entries.values()))
+    content = raw_tree(entries)
     oid = object_id("tree", content, reader.git.object_format)
     if oid != tree:
         fresh.append(NewObject("tree", content))
+        if not any(entry.fault for entry in entries):
+            reader.keep(oid, entries)
     return oid
+
+
+def _with_these(held: Sequence[Entry], others: Mapping[str, Entry | None]) -> tuple[Entry, ...]:
+    """`held` with `others` (None: nothing) in the places of those called the same, in git's order."""
+    left = {name: entry for name, entry in others.items() if entry is not None}
+    entries = []
+    for entry in held:
+        if entry.name not in others:
+            entries.append(entry)
+        elif (other := left.get(entry.name)) is not None and place_in_tree(other) == place_in_tree(entry):
+            entries.append(left.pop(entry.name))
+    return tuple(sorted([*entries, *left.values()], key=place_in_tree) if left else entries)

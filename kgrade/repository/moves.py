@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 
 import msgspec
 
@@ -49,9 +49,9 @@ class _Step:
 
     def moves(self, old: str | None, new: str | None, folder: str, depth: int) -> Iterator[FileMove]:
         """The files that differ between the trees `old` and `new` of `folder` (empty, or with a slash at its end)."""
-        before, after = self._entries(old), self._entries(new)
         if depth > DEPTH_LIMIT:
             raise _LongStepError
+        before, after = _differing(self._entries(old), self._entries(new))
         for name in sorted(before.keys() | after.keys()):
             was, is_now, path = before.get(name), after.get(name), f"{folder}{name}"
             if was == is_now or not self._wanted(path):
@@ -61,19 +61,33 @@ class _Step:
             if _folder(was) or _folder(is_now):
                 yield from self.moves(_folder(was), _folder(is_now), f"{path}/", depth + 1)
 
-    def _entries(self, tree: str | None) -> dict[str, Entry]:
+    def _entries(self, tree: str | None) -> tuple[Entry, ...]:
         if tree is None:
-            return {}
+            return ()
         self._read += 1
         if self._read > _FEW_TREES:
             raise _LongStepError
-        return {entry.name: entry for entry in reversed(self._reader.entries(tree))}
+        return self._reader.entries(tree)
 
     def _wanted(self, path: str) -> bool:
         """Whether `path` is, lies below, or leads to one of the paths asked for."""
         return not self._below or any(
             path == each or path.startswith(f"{each}/") or each.startswith(f"{path}/") for each in self._below
         )
+
+
+def _differing(before: Sequence[Entry], after: Sequence[Entry]) -> tuple[Mapping[str, Entry], Mapping[str, Entry]]:
+    """By name what two versions of a folder hold between what they begin and what they end with alike."""
+    shorter = min(len(before), len(after))
+    first = next((at for at, (was, is_now) in enumerate(zip(before, after)) if was != is_now), shorter)
+    ends = zip(reversed(before), reversed(after))
+    last = next((at for at, (was, is_now) in enumerate(ends) if was != is_now), shorter)
+    last = min(last, shorter - first)
+    own = before[first : len(before) - last], after[first : len(after) - last]
+    if any(entry.fault for entries in own for entry in entries):  # one of two equal names may be among those alike
+        own = before, after
+    was, is_now = ({entry.name: entry for entry in reversed(entries)} for entries in own)
+    return was, is_now
 
 
 def _file(entry: Entry | None) -> str | None:

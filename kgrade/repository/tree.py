@@ -6,11 +6,12 @@ import contextlib
 import re
 import threading
 from collections import OrderedDict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Literal
 
 import msgspec
 
+from kgrade.records import codec
 from kgrade.records.neutral import neutral
 from kgrade.records.slugs import ItemId
 from kgrade.repository.objects import ObjectReader, TooLargeError, object_id
@@ -111,16 +112,23 @@ def parse_tree(content: bytes, oid_bytes: int) -> tuple[Entry, ...]:
 
 def format_tree(entries: Sequence[Entry]) -> bytes:
     """The raw tree object made of `entries`, sorted the way git sorts them."""
+    return raw_tree(sorted(entries, key=place_in_tree))
 
-    def order(entry: Entry) -> bytes:
-        name = entry.name.encode("utf-8", "surrogateescape")
-        return name + b"/" if entry.kind == "folder" else name
 
-    parts = []
-    for entry in sorted(entries, key=order):
-        name = entry.name.encode("utf-8", "surrogateescape")
-        parts.append(entry.mode.encode() + b" " + name + b"\0" + bytes.fromhex(entry.oid))
-    return b"".join(parts)
+def raw_tree(entries: Sequence[Entry]) -> bytes:
+    """The raw tree object made of `entries`, which are in git's order."""
+    return b"".join(
+        [
+            b"%b %b\0%b" % (e.mode.encode(), e.name.encode("utf-8", "surrogateescape"), bytes.fromhex(e.oid))
+            for e in entries
+        ]
+    )
+
+
+def place_in_tree(entry: Entry) -> bytes:
+    """What git sorts the entries of a tree by."""
+    name = entry.name.encode("utf-8", "surrogateescape")
+    return name + b"/" if entry.kind == "folder" else name
 
 
 def judged_tree(entries: Sequence[Entry], object_format: str) -> str:
@@ -129,17 +137,39 @@ def judged_tree(entries: Sequence[Entry], object_format: str) -> str:
     return object_id("tree", format_tree(judged), object_format)
 
 
+class _Tree(msgspec.Struct):
+    """A parsed tree; `by_name`, in which the first of two equal names stands, is made when it is first asked for."""
+
+    entries: tuple[Entry, ...]
+    by_name: dict[str, Entry] | None = None
+
+
 class TreeReader:
     """Trees and files of one repository by object id; parsed trees are kept."""
 
     def __init__(self, git: Git) -> None:
         self.git = git
         self.objects = ObjectReader(git)
-        self._trees: OrderedDict[str, tuple[Entry, ...]] = OrderedDict()
+        self._trees: OrderedDict[str, _Tree] = OrderedDict()
         self._turn = threading.Lock()
 
     def entries(self, oid: str) -> tuple[Entry, ...]:
         """The entries of a tree."""
+        return self._tree(oid).entries
+
+    def named(self, oid: str) -> Mapping[str, Entry]:
+        """The entries of a tree by name, the first of two that are called the same."""
+        tree = self._tree(oid)
+        if tree.by_name is None:
+            tree.by_name = {entry.name: entry for entry in reversed(tree.entries)}
+        return tree.by_name
+
+    def keep(self, oid: str, entries: tuple[Entry, ...]) -> None:
+        """Take over a tree that was just made, so that it need not be read; none of its `entries` has a fault."""
+        with self._turn:
+            self._keep(oid, _Tree(entries))
+
+    def _tree(self, oid: str) -> _Tree:
         with self._turn:
             known = self._trees.get(oid)
             if known is not None:
@@ -149,14 +179,17 @@ class TreeReader:
         if kind != "tree":
             raise TreeError(f"object {oid} is a {kind} where a folder was expected; see: git fsck")
         try:
-            parsed = parse_tree(content, len(oid) // 2)
+            parsed = _Tree(parse_tree(content, len(oid) // 2))
         except ValueError:
             raise TreeError(f"tree {oid} is malformed; see: git fsck") from None
         with self._turn:
-            self._trees[oid] = parsed
-            if len(self._trees) > TREES_KEPT:
-                self._trees.popitem(last=False)
+            self._keep(oid, parsed)
         return parsed
+
+    def _keep(self, oid: str, tree: _Tree) -> None:
+        self._trees[oid] = tree
+        if len(self._trees) > TREES_KEPT:
+            self._trees.popitem(last=False)
 
     def ahead(self, oids: Sequence[str]) -> None:
         """Read these trees in one go, but for those that are kept already; faults show when they are asked for."""
@@ -192,7 +225,7 @@ class Snapshot:
         for part in split_path(path):
             if found.kind != "folder":
                 return None
-            step = next((e for e in self._reader.entries(found.oid) if e.name == part), None)
+            step = self._reader.named(found.oid).get(part)
             if step is None:
                 return None
             found = step
@@ -205,11 +238,13 @@ class Snapshot:
             return ()
         return self._reader.entries(found.oid)
 
-    def read(self, path: str, limit: int = READ_LIMIT) -> bytes:
+    def read(self, path: str, limit: int | None = None) -> bytes:
         """The bytes of the file at `path`.
 
-        Raises PathMissingError, TreeError for anything but a file, and TooLargeError above `limit` bytes.
+        Raises PathMissingError, TreeError for anything but a file, and TooLargeError above `limit` bytes: those of a
+        record where none are given.
         """
+        limit = codec.largest(path) if limit is None else limit
         found = self.entry(path)
         if found is None:
             raise PathMissingError(f"{path} is missing from commit {self.commit[:12]}")

@@ -73,7 +73,11 @@ class KgradeApp(App[int]):
         for event in self._early:
             self._give(event)
         self.call_after_refresh(self._painted, page)
-        self.set_interval(60, page.draw)
+        self.set_interval(60, self._draw_clock)
+
+    def _draw_clock(self) -> None:
+        if self.page:
+            self.page.draw()
 
     def _put_away(self) -> str:
         return self.page.put_away() if self.page else ""

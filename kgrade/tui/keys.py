@@ -223,6 +223,8 @@ def _check(action: str, key: str) -> None:
 
 
 _TEXTUAL_NAMES: Final = {
+    # No key of the table has this name. It is what the line makes of Enter until it gives keys as they are typed.
+    "ctrl+j": "Enter",
     "pagedown": "PgDn",
     "pageup": "PgUp",
     "escape": "Esc",

@@ -8,9 +8,9 @@ import pytest
 import yaml
 
 from kgrade.harness import measure
-from kgrade.harness.candidate import Unfound, find_entry
 from kgrade.harness.channel import Cancelled
 from kgrade.harness.collect import collect
+from kgrade.harness.entries import Unfound, find_entry
 from kgrade.harness.progress import Step
 from kgrade.harness.run import ItemSource, Machine
 from kgrade.records import codec

@@ -91,6 +91,15 @@ def test_stored_evidence_says_the_known_fault_or_its_absence(item: str) -> None:
         _cases(check.cases, known["emulated"])
 
 
+@pytest.mark.parametrize("item", [item for item in KNOWN if _pair(item) == ("cuda", "kernelbench")])
+def test_an_extension_has_what_nvcc_says_of_its_kernels(item: str) -> None:
+    build = stored(item, "sm_90").stages.build
+    assert (build.status, build.log) == ("passed", "sm_90.build.log")
+    assert [(kernel.target, kernel.registers > 0, kernel.shared_bytes) for kernel in build.kernels] == [
+        ("sm_90", True, 32)
+    ]
+
+
 def _cases(cases: list[CaseCheck], known: Mapping[str, Any]) -> None:
     failed = [each for each in cases if each.status == "failed"]
     assert "cases" not in known or any(_has(each, known["cases"]) for each in failed)

@@ -44,8 +44,8 @@ SIZES: Final = ((80, 24), (100, 30), (160, 48), (61, 20), (120, 40), (43, 15), (
 THEMES: Final[tuple[Theme, ...]] = ("ansi", "dark", "light")
 NAMES: Final = {"\r": "enter", "\x1b": "escape", "\t": "tab", " ": "space", "\x7f": "backspace"}
 TEXTS: Final = (*WORDS, "as stated", "ﷺ ligature", "ａｂｃ", "a\u0301\u0302 marks", "x" * 90, "tab\tin")
-JOINED: Final = ("🇩🇪 flag", "👍🏽 good")
-"""Emoji of two characters, which tmux draws as one and the emulator as two."""
+JOINED: Final = ("🇩🇪 flag", "👍🏽 good", "❤\ufe0f 1\ufe0f\u20e3 key", "👨\u200d👩\u200d👧 ✊🏿 all")
+"""Emoji of several characters, of which terminals make one or as many, more and less wide than they are laid out."""
 
 _LEFT_OUT: Final = {"close", "run", "probe", "feedback", "editor.text", "editor.place", "mouse"}
 """Actions that leave, start programs, or need a terminal."""

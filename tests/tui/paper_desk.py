@@ -167,7 +167,7 @@ class PaperDesk:
         )
 
     def neighbour(self, item: ItemId, step: int) -> ItemId | None:
-        number = self.ids.index(item) + step
+        number = self.ids.index(item) + step if item in self.ids else -1
         return self.ids[number] if 0 <= number < len(self.ids) else None
 
     def save(

@@ -21,8 +21,21 @@ import pyte
 _NOT_FOR_PYTE = re.compile(rb"\x1b\[[<>=][0-9;]*[a-zA-Z]|\x1b\[\?[0-9;]*\$p")
 
 
+# pyte takes them for the end of the text that they stand in.
+_JOINERS = re.compile("([\u200d\u20e3\ufe0f])")
+
+
 class _Screen(pyte.Screen):
-    """pyte's screen with two faults mended: how rows move, and where freeing a region leaves the cursor."""
+    """pyte's screen with three faults mended: how rows move, where freeing a region leaves the cursor, joiners."""
+
+    def draw(self, data: str) -> None:
+        for part in _JOINERS.split(data):
+            row, x = self.buffer[self.cursor.y], self.cursor.x - 1
+            if not _JOINERS.match(part):
+                super().draw(part)
+            elif x >= 0:
+                x -= row[x].data == ""
+                row[x] = row[x]._replace(data=row[x].data + part)
 
     def insert_lines(self, count: int | None = None) -> None:
         self._move_rows(-(count or 1))
@@ -95,8 +108,11 @@ class Terminal:
     ) -> None:
         self._emulator = Emulator(width, height)
         self._partial = b""
+        self._ended = False
         self.sent = bytearray()
         """What the program has sent so far."""
+        self.arrivals: list[tuple[float, int]] = []
+        """When it came, by the monotonic clock, and how many bytes at a time."""
         environment = {
             key: value for key, value in os.environ.items() if key not in ("LINES", "COLUMNS", "NO_COLOR", "CI")
         }
@@ -180,6 +196,8 @@ class Terminal:
         """Read until `holds`; `what` names it where it does not come."""
         end = time.monotonic() + limit
         while not holds():
+            if self._ended:
+                raise AssertionError(f"the program ended before {what} appeared; the screen:\n{self.text}")
             if time.monotonic() > end:
                 raise AssertionError(f"{what} did not appear within {limit} s; the screen:\n{self.text}")
             self._read(0.1)
@@ -240,9 +258,11 @@ class Terminal:
         try:
             data = os.read(self._fd, 65536)
         except OSError:  # Linux reports the end of the program as an input error.
+            self._ended = True
             time.sleep(timeout)
             return False
         self.sent += data
+        self.arrivals.append((time.monotonic(), len(data)))
         # A sequence cut by the read must reach the filter in one piece.
         whole, escape, rest = (self._partial + data).rpartition(b"\x1b")
         complete = re.match(rb"\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*\x07|[^\[\]]", rest) if escape else None

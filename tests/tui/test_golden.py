@@ -37,12 +37,12 @@ def sample(tmp_path_factory: pytest.TempPathFactory) -> Callable[[Path], Path]:
     return copy
 
 
-def compare(session: Session, folder: Path, sample: Callable[[Path], Path], *, emulator: bool = True) -> int:
+def compare(session: Session, folder: Path, sample: Callable[[Path], Path]) -> int:
     """Draw one session on all terminals; return at how many rests they were compared."""
     folder.mkdir()
     pieces = record(session, folder, sample)
     scrolls = session.number % 4 > 0
-    pairs: list[Pair | TmuxPair] = [Pair(*session.size, scrolls=scrolls)] if emulator else []
+    pairs: list[Pair | TmuxPair] = [Pair(*session.size, scrolls=scrolls)]
     if shutil.which("tmux"):
         pairs.append(TmuxPair(folder / "socket", session.size, scrolls=scrolls))
     rests = -1
@@ -75,7 +75,7 @@ def test_a_session(number: int, tmp_path: Path, sample: Callable[[Path], Path]) 
 
 @needs_tmux
 def test_a_session_with_emoji_of_several_characters(tmp_path: Path, sample: Callable[[Path], Path]) -> None:
-    compare(session(302, texts=JOINED), tmp_path / "session", sample, emulator=False)
+    compare(session(302, texts=JOINED), tmp_path / "session", sample)
 
 
 @pytest.mark.long
@@ -90,7 +90,7 @@ def test_sessions(first: int, tmp_path: Path, sample: Callable[[Path], Path]) ->
 @needs_tmux
 @pytest.mark.parametrize("number", range(300, 330))
 def test_sessions_with_emoji_of_several_characters(number: int, tmp_path: Path, sample: Callable[[Path], Path]) -> None:
-    compare(session(number, texts=(*TEXTS, *JOINED)), tmp_path / "session", sample, emulator=False)
+    compare(session(number, texts=(*TEXTS, *JOINED)), tmp_path / "session", sample)
 
 
 # Whole programs

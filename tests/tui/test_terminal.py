@@ -37,6 +37,16 @@ def test_keys_in_one_write_reach_what_they_open_and_q_leaves() -> None:
         assert terminal.wait_for_exit() == 0
 
 
+@pytest.mark.parametrize(("driver", "more"), [("", "\x04"), ("plain", "")])
+def test_what_is_typed_before_there_is_a_screen_is_taken_as_it_was_meant(driver: str, more: str) -> None:
+    """The line still makes a newline of Enter then, and the end of the input of Ctrl+d."""
+    with start(KGRADE_DRIVER=driver) as terminal:
+        terminal.send(f"c3 of 4\r2{more}j")
+        assert terminal.modes == terminal.modes_at_start
+        terminal.wait_for("numerics         2   3 of 4")
+        terminal.wait_for(f"> row {8 if more else 1} of the diff")
+
+
 def test_the_cursor_is_visible_only_in_a_text() -> None:
     with start() as terminal:
         terminal.wait_for("verdict: -")

@@ -29,13 +29,22 @@ COMPILED = "compiled"
 _MANGLED = re.compile(r"[A-Za-z_$.][\w$.]*\Z")
 
 
+@dataclass(frozen=True)
+class Unit:
+    """One source for nvcc: the name of its cubin, and its options; those of `otherwise` are tried where they fail."""
+
+    name: str
+    source: Path
+    options: Sequence[str]
+    otherwise: Sequence[str] | None = None
+
+
 @dataclass
 class _Work:
     """One build in progress: the log grows with every command."""
 
-    sources: Sequence[Path]
-    task: Task
-    includes: Sequence[Path]
+    units: Sequence[Unit]
+    limit_s: float
     compiled: Path
     run: Runner
     toolkit: Toolkit
@@ -60,11 +69,30 @@ def build_cuda(
     if not sources:
         return Build(status="failed", reason="the solution holds no .cu file", method=METHOD)
     includes = [folder, *((task_folder / name) for name in task.build.include if task_folder)]
-    readable = [folder, toolkit.root, *toolkit.includes, *([task_folder] if task_folder else [])]
+    readable = [folder, *([task_folder] if task_folder else [])]
+    options = [*(f"-I{path}" for path in (*includes, *toolkit.includes)), *task.build.flags]
+    units = [Unit(".".join(source.relative_to(folder).with_suffix("").parts), source, options) for source in sources]
+    return compile_units(units, targets, out, run, toolkit, readable, task.limits.build_s)
+
+
+def compile_units(
+    units: Sequence[Unit],
+    targets: Sequence[str],
+    out: Path,
+    run: Runner,
+    toolkit: Toolkit,
+    readable: Sequence[Path],
+    limit_s: float,
+    method: str = METHOD,
+) -> Build:
+    """Compile `units` for each CUDA target into `out/compiled`, and log to `out/build.log`.
+
+    `readable` are the folders of the sources and of what they include; each command may take `limit_s` seconds.
+    """
     compiled = out / COMPILED
     compiled.mkdir(exist_ok=True)
     compiled.chmod(0o777)  # the compiler runs as a user of its own
-    work = _Work(sources, task, includes, compiled, run, toolkit, readable)
+    work = _Work(units, limit_s, compiled, run, toolkit, [*readable, toolkit.root, *toolkit.includes])
     built: list[BuildTarget] = []
     kernels: list[KernelResources] = []
     for target in targets:
@@ -76,7 +104,7 @@ def build_cuda(
     return Build(
         status=status,
         reason=reason,
-        method=METHOD,
+        method=method,
         log=LOG if work.log else None,
         targets=built,
         kernels=kernels,
@@ -104,14 +132,10 @@ def _build_target(work: _Work, target: str) -> tuple[BuildTarget, list[KernelRes
     seconds = 0.0
     warnings: list[str] = []
     kernels: list[KernelResources] = []
-    for source in work.sources:
-        cubin = work.compiled / f"{'.'.join(source.relative_to(work.includes[0]).with_suffix('').parts)}.{target}.cubin"
-        command = _command(work, arch, source, cubin)
-        finished = work.run(command, readable=work.readable, writable=[work.compiled], limit_s=work.task.limits.build_s)
+    for unit in work.units:
+        cubin = work.compiled / f"{unit.name}.{target}.cubin"
+        command, finished = _compiled(work, arch, unit, cubin)
         said = output_of(finished)
-        work.log.append(
-            f"$ {' '.join(command)}\n{said}[exit status {finished.returncode}, {finished.seconds:.2f} s]\n\n"
-        )
         seconds += finished.seconds
         warnings += read_warnings(said)
         if finished.returncode != 0:
@@ -121,10 +145,20 @@ def _build_target(work: _Work, target: str) -> tuple[BuildTarget, list[KernelRes
     return done, kernels
 
 
-def _command(work: _Work, arch: Architecture, source: Path, cubin: Path) -> list[str]:
-    includes = [f"-I{path}" for path in (*work.includes, *work.toolkit.includes)]
-    command = [str(work.toolkit.nvcc), "-cubin", f"-arch={arch.compile_as}", "-lineinfo", "-Xptxas", "-v"]
-    return [*command, *includes, *work.task.build.flags, "-o", str(cubin), str(source)]
+def _compiled(work: _Work, arch: Architecture, unit: Unit, cubin: Path) -> tuple[list[str], Finished]:
+    """Run nvcc, and once more with the other options where these fail; return the command whose end counts."""
+    nvcc = [str(work.toolkit.nvcc), "-cubin", f"-arch={arch.compile_as}", "-lineinfo", "-Xptxas", "-v"]
+    for options in (unit.options, unit.otherwise):
+        if options is None:
+            break
+        command = [*nvcc, *options, "-o", str(cubin), str(unit.source)]
+        finished = work.run(command, readable=work.readable, writable=[work.compiled], limit_s=work.limit_s)
+        said = output_of(finished)
+        ended = f"[exit status {finished.returncode}, {finished.seconds:.2f} s]"
+        work.log.append(f"$ {' '.join(command)}\n{said}{ended}\n\n")
+        if finished.returncode == 0:
+            break
+    return command, finished
 
 
 def _failed(

@@ -12,7 +12,9 @@ PROVIDED_HEADERS = re.compile(
     rb"|cuda_fp16|cuda_bf16|cuda_fp8|mma|cooperative_groups|cooperative_groups/[a-z_]+"
     rb"|cuda_pipeline|cuda_pipeline_primitives|sm_[0-9]+_intrinsics|sm_[0-9]+_atomic_functions"
     rb"|cuda_profiler_api|nvtx3?/nvToolsExt|nvToolsExt"
-    rb"|cuda/barrier|cuda/pipeline|cuda/std/[a-z_]+|cuda/atomic"
+    rb"|cuda/barrier|cuda/pipeline|cuda/std/[a-z_]+|cuda/atomic|cuda/functional"
+    rb"|cub/(?:cub|util_type|block/block_(?:reduce|scan|load|store)|warp/warp_(?:reduce|scan)"
+    rb"|thread/thread_operators)"
     rb"|torch/(?:extension|types|all|torch|python|library)|c10/cuda/[A-Za-z0-9_]+"
     rb"|ATen/cuda/(?:CUDAContext|CUDAContextLight|Exceptions|Atomic|CUDAApplyUtils|CUDAUtils|CUDAEvent)"
     rb"|ATen/cuda/detail/[A-Za-z]+|THC/[A-Za-z]+)(?:\.h|\.hpp|\.cuh)?"
@@ -84,6 +86,8 @@ def includes(source: bytes) -> Iterator[tuple[int, int, bytes]]:
 
 def refused_header(header: bytes) -> str | None:
     """Return the library that `header` belongs to when nothing stands for it here, or None."""
+    if PROVIDED_HEADERS.fullmatch(header):
+        return None
     return next((name for start, name in _REFUSED_HEADERS if re.match(start, header)), None)
 
 

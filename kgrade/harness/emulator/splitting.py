@@ -24,6 +24,7 @@ _WAITS = re.compile(
     rb"__sync\w+|__shfl\w*|__ballot\w*|__any\w*|__all\w*|__match_\w+|__reduce_\w+|__activemask|__barrier\w*|__nanosleep"
     rb"|cooperative_groups|this_thread_block|this_grid|coalesced_threads|tiled_partition|nvcuda|wmma|mma_sync|barrier"
     rb"|pipeline|make_pipeline|arrive\w*|wait\w*|producer_\w+|consumer_\w+|memcpy_async|asm|__asm__|__asm|volatile|__laneid|goto"
+    rb"|cub|TempStorage|(?:Block|Warp)(?:Reduce|Scan|Load|Store)"
 )
 _SPINS = re.compile(rb"atomic\w*|__ld\w*acquire|__threadfence\w*")
 _WORD = re.compile(rb"[A-Za-z_]\w*")

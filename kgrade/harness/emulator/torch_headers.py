@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
+NO_HEADERS = "this Python lacks the headers of PyTorch, or its own, against which extensions are compiled"
 _ASK = """
 import importlib.util, json, sysconfig
 found = importlib.util.find_spec("torch")

@@ -172,18 +172,30 @@ class Comparison:
         return reached
 
     def _allowed(self, ref: Array, form: FloatFormat) -> Array:
+        allowed = self._permitted(ref)
+        if self._tolerance.ulp is not None:
+            with np.errstate(all="ignore"):
+                np.maximum(allowed, np.ldexp(self._tolerance.ulp, ulp_exponent(ref, form)), out=allowed)
+        return allowed
+
+    def _permitted(self, ref: Array) -> Array:
+        """Return what the absolute and the relative tolerance allow together."""
         with np.errstate(all="ignore"):
-            allowed: Array = self._tolerance.atol + self._tolerance.rtol * np.abs(ref)
-            if self._tolerance.ulp is not None:
-                allowed = np.maximum(allowed, np.ldexp(self._tolerance.ulp, ulp_exponent(ref, form)))
+            allowed: Array = np.abs(ref)
+            allowed *= self._tolerance.rtol
+            allowed += self._tolerance.atol
         return allowed
 
     def _weigh(self, errors: Errors, ref: Array, form: FloatFormat) -> tuple[_Mask, Array]:
+        allowed = self._permitted(ref)
         with np.errstate(all="ignore"):
-            within = errors.absolute <= self._tolerance.atol + self._tolerance.rtol * np.abs(ref)
+            within = errors.absolute <= allowed
             if self._tolerance.ulp is not None:
                 within |= errors.ulp <= self._tolerance.ulp
-            excess = np.where(errors.absolute == 0, 0.0, errors.absolute / self._allowed(ref, form))
+                allowed = self._allowed(ref, form)
+            excess = np.divide(errors.absolute, allowed, out=allowed)
+        if self._tolerance.atol == 0:  # nothing may be allowed at 0, and 0 over 0 is no number
+            excess[errors.absolute == 0] = 0.0
         return within, excess
 
 

@@ -19,7 +19,6 @@ from kgrade.records.evidence import Spread, number
 Floats = np.ndarray[Any, np.dtype[np.float64]]
 Bits = np.ndarray[Any, np.dtype[np.int64]]
 Counts = Bits
-Found = dict[int, Bits]
 
 PERCENTILES_PER_MILLE = (500, 990, 999)
 HISTOGRAM_BINS = 64
@@ -43,7 +42,8 @@ def float_errors(got: Floats, ref: Floats, form: FloatFormat) -> Errors:
     A relative error against zero is inf unless `got` is zero too.
     """
     with np.errstate(all="ignore"):
-        absolute = np.abs(got - ref)
+        absolute = got - ref
+        np.abs(absolute, out=absolute)
         if form.precision < _DOUBLE_PRECISION:
             ulp = absolute * _units(ref, form)
         else:  # the reciprocal of a spacing of float64 need not be a float64
@@ -96,11 +96,10 @@ def _relative(absolute: Floats, ref: Floats) -> Floats:
 
 def ulp_histogram(ulp: Floats) -> np.ndarray[Any, np.dtype[np.int64]]:
     """Count elements by ULP error: bin 0 holds those under 1, bin k those in [2**(k-1), 2**k), the last all beyond."""
-    bins = np.ascontiguousarray(ulp).view(np.int64) >> _FRACTION_BITS
-    bins -= _BIAS - 1
-    np.maximum(bins, 0, out=bins)
-    np.minimum(bins, HISTOGRAM_BINS - 1, out=bins)
-    return np.bincount(bins, minlength=HISTOGRAM_BINS)
+    top = np.ascontiguousarray(ulp, dtype="<f8").view("<u2")[3::4]  # the quarter that holds the exponent
+    counts = np.bincount(top >> 4, minlength=_EXPONENT_MASK + 1)
+    last = _BIAS + HISTOGRAM_BINS - 2
+    return np.concatenate([[counts[:_BIAS].sum()], counts[_BIAS:last], [counts[last:].sum()]])
 
 
 def spread(values: Sequence[float]) -> Spread:
@@ -123,8 +122,7 @@ class RankSelector:
     bit patterns of non-negative float64 sort as the values do, so each reading settles the next digit of every wanted
     rank by counting (a radix selection), and once few enough share the digits so far, these are kept and sorted out.
 
-    Read every block with `counted` and `add` what it returns, then `advance`; again while not `settled`. `counted`
-    changes nothing, so threads may share it.
+    `read` every block, then `advance`; again while not `settled`.
     """
 
     def __init__(self) -> None:
@@ -138,27 +136,25 @@ class RankSelector:
         """Whether every rank is known."""
         return self._sought is not None and all(each.settled for each in self._sought)
 
-    def counted(self, values: Floats) -> Found:
-        """Return what one block adds to this reading."""
+    def read(self, values: Floats) -> None:
+        """Add one block to this reading."""
         bits = np.ascontiguousarray(values).view(np.int64)
         if self._sought is None:
-            return {0: _digits(bits >> self._shift)}
+            self._count(0, bits >> self._shift)
+            return
         above = bits >> (self._shift + _DIGIT_BITS)
-        chosen = {each.prefix: bits[above == each.prefix] for each in self._sought if not each.settled}
-        return {
-            prefix: found if prefix in self._kept else _digits((found >> self._shift) & (2**_DIGIT_BITS - 1))
-            for prefix, found in chosen.items()
-        }
-
-    def add(self, found: Found) -> None:
-        """Add what a block gave."""
-        for prefix, part in found.items():
+        for prefix in {each.prefix for each in self._sought if not each.settled}:
+            found = bits[above == prefix]
             if prefix in self._kept:
-                self._kept[prefix].append(part)
-            elif prefix in self._counts:
-                self._counts[prefix] += part
+                self._kept[prefix].append(found)
             else:
-                self._counts[prefix] = part
+                self._count(prefix, (found >> self._shift) & (2**_DIGIT_BITS - 1))
+
+    def _count(self, prefix: int, digits: Bits) -> None:
+        counts = np.bincount(digits, minlength=2**_DIGIT_BITS)
+        if prefix in self._counts:
+            counts += self._counts[prefix]
+        self._counts[prefix] = counts
 
     def advance(self) -> None:
         """End a reading: settle the ranks whose values were kept, and one digit of every other."""
@@ -204,7 +200,3 @@ class _Sought:
     prefix: int
     rank: int
     settled: bool = False
-
-
-def _digits(digits: Bits) -> Counts:
-    return np.bincount(digits, minlength=2**_DIGIT_BITS)

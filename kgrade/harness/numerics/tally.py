@@ -2,12 +2,8 @@
 
 from __future__ import annotations
 
-import os
-from collections import deque
-from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any, TypeVar
 
 import numpy as np
 
@@ -18,13 +14,11 @@ from kgrade.harness.numerics.formats import Array
 from kgrade.records.evidence import Figures
 
 SHOWN = 8
-STRETCH = 4 * BLOCK  # elements that one thread reads at a time
-THREADS = 4
+STRETCH = 4 * BLOCK  # elements of which the percentiles are counted at a time
 SAMPLED = (1 << 18, 1 << 28)  # elements of outputs whose percentiles are guessed from a sample
 SAMPLE = 1 << 18  # elements at most
 SAMPLE_SHARE = 16
 SAMPLE_RUN = 512
-Read = TypeVar("Read")
 
 
 @dataclass(frozen=True)
@@ -45,35 +39,24 @@ def tally(comparison: Comparison, elements: int) -> Tally:
     selectors = [RankSelector() for _ in Errors._fields]
     guesses = _guessed(comparison, elements)
     count = _Count()
-
-    def first_reading(stretch: slice) -> tuple[_Count, list[Any]]:
-        counted, errors = _Count(), []
+    for stretch in parts(0, elements, STRETCH):
+        errors = []
         for part in parts(stretch.start, stretch.stop, BLOCK):
             block = comparison.block(part)
-            counted.offer(block)
+            count.offer(block)
             errors.append(block.errors)
-        return counted, _counted(guesses or selectors, errors)
-
-    def reading(stretch: slice) -> list[Any]:
-        within = parts(stretch.start, stretch.stop, BLOCK)
-        return _counted(selectors, [comparison.errors(part) for part in within])
-
-    for counted, found in _in_threads(first_reading, elements):
-        count.absorb(counted)
-        _add(guesses or selectors, found)
+        _read(guesses or selectors, errors)
     if guesses:
         held = [guess.values() for guess in guesses]
         if None not in held:
             return count.told(elements, [values for values in held if values is not None])
-        for found in _in_threads(reading, elements):
-            _add(selectors, found)
+        _read_again(selectors, comparison, elements)
     while True:
         for selector in selectors:
             selector.advance()
         if all(selector.settled for selector in selectors):
             return count.told(elements, [selector.values() for selector in selectors])
-        for found in _in_threads(reading, elements):
-            _add(selectors, found)
+        _read_again(selectors, comparison, elements)
 
 
 def _guessed(comparison: Comparison, elements: int) -> list[Bracketed]:
@@ -89,32 +72,15 @@ def _guessed(comparison: Comparison, elements: int) -> list[Bracketed]:
     return [Bracketed(np.concatenate(each)) for each in zip(*errors, strict=True)]
 
 
-def _in_threads(read: Callable[[slice], Read], elements: int) -> Iterator[Read]:
-    """Yield what `read` returns for each stretch, in order; a few are read at a time, so that memory is bounded."""
-    stretches = list(parts(0, elements, STRETCH))
-    threads = min(THREADS, len(os.sched_getaffinity(0)), len(stretches))
-    if threads <= 1:
-        yield from map(read, stretches)
-        return
-    waiting: deque[Future[Read]] = deque()
-    with ThreadPoolExecutor(threads) as pool:
-        for stretch in stretches:
-            waiting.append(pool.submit(read, stretch))
-            if len(waiting) > threads:
-                yield waiting.popleft().result()
-        while waiting:
-            yield waiting.popleft().result()
+def _read_again(selectors: Sequence[RankSelector], comparison: Comparison, elements: int) -> None:
+    for stretch in parts(0, elements, STRETCH):
+        _read(selectors, [comparison.errors(part) for part in parts(stretch.start, stretch.stop, BLOCK)])
 
 
-def _counted(selectors: Sequence[Any], errors: Sequence[Errors]) -> list[Any]:
-    """Let each selector count the errors of a stretch in its measure, of which there are as many as in `Errors`."""
-    together = (np.concatenate(each) for each in zip(*errors, strict=True))
-    return [selector.counted(values) for selector, values in zip(selectors, together, strict=True)]
-
-
-def _add(selectors: Sequence[Any], found: Sequence[Any]) -> None:
-    for selector, part in zip(selectors, found, strict=True):
-        selector.add(part)
+def _read(selectors: Sequence[RankSelector | Bracketed], errors: Sequence[Errors]) -> None:
+    """Let each selector read the errors of a stretch in its measure, of which there are as many as in `Errors`."""
+    for selector, values in zip(selectors, zip(*errors, strict=True), strict=True):
+        selector.read(np.concatenate(values))
 
 
 @dataclass
@@ -145,18 +111,6 @@ class _Count:
         both = np.sort(np.concatenate([block.at[outside[:SHOWN]], block.wrong[:SHOWN]]))
         self.first += both[: SHOWN - len(self.first)].tolist()
         self.worst.offer(block)
-
-    def absorb(self, later: _Count) -> None:
-        """Add what was counted of the blocks that come next."""
-        self.compared += later.compared
-        self.outside += later.outside
-        self.wrong += later.wrong
-        self.largest_outside = max(self.largest_outside, later.largest_outside)
-        self.specials += later.specials
-        self.histogram += later.histogram
-        self.first += later.first[: SHOWN - len(self.first)]
-        self._step(later.steps)
-        self.worst.absorb(later.worst)
 
     def told(self, elements: int, ranked: Sequence[Sequence[float]]) -> Tally:
         """Return it all as figures over `elements`; `ranked` are percentiles and maximum of each measure."""
@@ -200,10 +154,6 @@ class _Worst:
             further, excess = further[kept], excess[kept]
         wrong = block.wrong[:SHOWN]
         self._keep(np.concatenate([wrong, block.at[further]]), np.concatenate([np.full(wrong.size, np.inf), excess]))
-
-    def absorb(self, later: _Worst) -> None:
-        """Add those of the blocks that come next."""
-        self._keep(later.indices, later.excess)
 
     def _keep(self, indices: Counts, excess: Array) -> None:
         if indices.size == 0:

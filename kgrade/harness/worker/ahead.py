@@ -15,13 +15,15 @@ ANSWER_LAUNCHES = 40  # as many as fit into an answer beside a traceback
 
 
 def prepare_ahead(framework: str, device: Dict[str, Any], caller: Caller) -> Tuple[Any, Dict[str, str]]:
-    """Return what serves `capture` and `lower` for kernels of `framework` on `device`, and versions."""
+    """Return what serves `capture` and `lower` for kernels of `framework` on `device`, and versions.
+
+    Where the device's facts name `extensions`, their sources are recorded instead of launches.
+    """
     if framework == "jax":
         from .pallas_lowering import PallasAhead
 
         return PallasAhead(device, caller), {}
     from .cuda_stand_in import Facts
-    from .triton_launches import Recorder, imported
 
     facts = Facts(
         (device["backend"], device["architecture"], device["warp_size"]),
@@ -29,6 +31,12 @@ def prepare_ahead(framework: str, device: Dict[str, Any], caller: Caller) -> Tup
         device["multiprocessors"],
         device["shared_bytes"],
     )
+    if device.get("extensions"):
+        from .extension_sources import ExtensionsAhead
+
+        return ExtensionsAhead(facts, caller), {}
+    from .triton_launches import Recorder, imported
+
     recorder = Recorder(facts)
     return TritonAhead(recorder, caller), {"triton": imported(recorder)}
 

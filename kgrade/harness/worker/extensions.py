@@ -11,21 +11,18 @@ import ctypes
 import importlib.util
 import json
 import os
-import re
 import subprocess
 import sys
 import tempfile
-from typing import Any, Dict, Iterator, List, Optional, Sequence, Tuple, Union
+from typing import Any, Dict, Iterator, List, Sequence
 
 import torch
-from torch.utils import cpp_extension
 
+from . import extension_requests
 from .arrays import TorchArrays
+from .extension_requests import Asked
 from .interfaces.cuda_emulated import shortened_findings
 from .unwritten import Unwritten
-
-Texts = Union[None, str, Sequence[str]]
-HEADERS = (".h", ".hpp", ".cuh", ".inl")
 
 
 class CannotEmulate(Exception):
@@ -36,7 +33,8 @@ class Extensions:
     """The extensions that this process has loaded, and how more of them are made.
 
     `facts` holds `command` (the program), `compiler`, `arch` and `checks` (see `kgrade.harness.emulator.extension`),
-    and `target`, the limits that launches are held to (see `cuda_emulated.Emulated.target`).
+    `target`, the limits that launches are held to (see `cuda_emulated.Emulated.target`), and `bounds`, the most threads
+    of a block by kernel.
     """
 
     def __init__(self, facts: Dict[str, Any]) -> None:
@@ -47,74 +45,20 @@ class Extensions:
 
     def install(self) -> None:
         """Take the place of PyTorch's own functions; memory that C++ code allocates holds NaN until it is written."""
-        cpp_extension.load_inline = self.load_inline
-        cpp_extension.load = self.load
+        extension_requests.install(self._loaded)
         torch.use_deterministic_algorithms(True, warn_only=True)  # which also fills what `empty` returns
 
-    def load_inline(
-        self,
-        name: str,
-        cpp_sources: Texts,
-        cuda_sources: Texts = None,
-        functions: Union[str, Sequence[str], Dict[str, str], None] = None,
-        extra_cflags: Optional[Sequence[str]] = None,
-        extra_cuda_cflags: Optional[Sequence[str]] = None,
-        extra_include_paths: Texts = None,
-        is_python_module: bool = True,
-        with_pytorch_error_handling: bool = True,
-        **others: Any,
-    ) -> Any:
-        """Return the extension made of texts, with bindings for `functions`."""
-        caller = sys._getframe(1).f_code.co_filename
-        host, device = _joined(cpp_sources), _joined(cuda_sources)
-        places = {"main.cpp": _place(host, caller), "cuda.cu": _place(device, caller)}
-        host += _bindings(functions, with_pytorch_error_handling)
-        sources = {path: text for path, text in (("main.cpp", host), ("cuda.cu", device)) if text.strip()}
-        flags = [*(extra_cflags or ()), *(extra_cuda_cflags or ())]
-        includes = _listed(extra_include_paths)
-        return self._loaded(name, sources, {k: v for k, v in places.items() if v}, flags, includes, is_python_module)
-
-    def load(
-        self,
-        name: str,
-        sources: Texts,
-        extra_cflags: Optional[Sequence[str]] = None,
-        extra_cuda_cflags: Optional[Sequence[str]] = None,
-        extra_include_paths: Texts = None,
-        is_python_module: bool = True,
-        **others: Any,
-    ) -> Any:
-        """Return the extension made of files; headers beside them are translated too."""
-        paths = [os.path.abspath(path) for path in _listed(sources)]
-        root = os.path.commonpath([os.path.dirname(path) for path in paths])
-        texts = {}
-        for folder in sorted({os.path.dirname(path) for path in paths}):
-            for file in sorted(os.listdir(folder)):
-                path = os.path.join(folder, file)
-                if path in paths or file.endswith(HEADERS):
-                    with open(path, encoding="utf-8", errors="replace") as opened:
-                        texts[os.path.relpath(path, root)] = opened.read()
-        flags = [*(extra_cflags or ()), *(extra_cuda_cflags or ())]
-        return self._loaded(name, texts, {}, flags, _listed(extra_include_paths), is_python_module)
-
-    def _loaded(
-        self,
-        name: str,
-        sources: Dict[str, str],
-        places: Dict[str, Any],
-        flags: Sequence[str],
-        includes: Sequence[str],
-        is_python_module: bool,
-    ) -> Any:
+    def _loaded(self, asked: Asked) -> Any:
+        sources, places = asked.sources, asked.places
         request = {
-            "name": name,
+            "name": asked.name,
             "sources": sources,
             "places": places,
             "out": tempfile.mkdtemp(prefix="extension-"),
             "checks": self.facts["checks"],
             "arch": self.facts["arch"],
-            "includes": [os.path.abspath(path) for path in includes],
-            "defines": [flag[2:] for flag in flags if flag.startswith("-D")],
+            "includes": [os.path.abspath(path) for path in asked.includes],
+            "defines": [flag[2:] for flag in asked.flags if flag.startswith("-D")],
             "compiler": self.facts["compiler"],
         }
         library = self._made(request)
@@ -126,15 +70,17 @@ class Extensions:
             ctypes.c_int(capability), ctypes.c_int(multiprocessors), ctypes.c_long(per_block),
             ctypes.c_long(shared), ctypes.c_int(threads), ctypes.c_int(blocks),
         )  # fmt: skip
+        for kernel, most in self.facts["bounds"].items():
+            native.kgrade_emulator_bound(kernel.encode(), ctypes.c_int(most))
         native.kgrade_emulator_seed(ctypes.c_ulonglong(self.order))
         self.libraries.append(native)
         self.named.append({"library": library, "sources": [places.get(path, [path])[0] for path in sources]})
         if self.facts["checks"]:
             self._watch_tensors(native)
-        if not is_python_module:
+        if not asked.is_python_module:
             torch.ops.load_library(library)
             return library
-        spec = importlib.util.spec_from_file_location(name, library)
+        spec = importlib.util.spec_from_file_location(asked.name, library)
         assert spec is not None
         assert spec.loader is not None
         module = importlib.util.module_from_spec(spec)
@@ -203,37 +149,3 @@ class OwnArrays(TorchArrays):
         """Return a tensor as `TorchArrays` makes it."""
         tensor = super().load(raw, offset, shape, dtype, layout)
         return tensor.clone() if layout == "contiguous" else tensor
-
-
-def _listed(value: Texts) -> List[str]:
-    return [value] if isinstance(value, str) else list(value or ())
-
-
-def _joined(texts: Texts) -> str:
-    return "\n".join(_listed(texts))
-
-
-def _place(text: str, file: str) -> Optional[Tuple[str, int]]:
-    """Return the name of `file` and the line of it on which `text` begins; None where it does not stand there."""
-    try:
-        with open(file, encoding="utf-8") as opened:
-            source = opened.read()
-    except (OSError, UnicodeDecodeError):
-        return None
-    at = source.find(text) if text.strip() else -1
-    return (os.path.basename(file), source.count("\n", 0, at) + 1) if at >= 0 else None
-
-
-def _bindings(functions: Union[str, Sequence[str], Dict[str, str], None], handled: bool) -> str:
-    if functions is None:
-        return ""
-    named = functions if isinstance(functions, dict) else {each: each for each in _listed(functions)}
-    lines = ["", "PYBIND11_MODULE(TORCH_EXTENSION_NAME, m) {"]
-    for function, text in named.items():
-        called = "torch::wrap_pybind_function({})".format(function) if handled else function
-        lines.append("m.def({}, {}, {});".format(_quoted(function), called, _quoted(text)))
-    return "\n".join([*lines, "}", ""])
-
-
-def _quoted(text: str) -> str:
-    return '"{}"'.format(re.sub(r'(["\\])', r"\\\1", text).replace("\n", "\\n"))

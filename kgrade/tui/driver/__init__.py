@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
 import select
 import signal
+import sys
 import termios
 from codecs import getincrementaldecoder
+from contextlib import suppress
 from threading import RLock
 from typing import Any, Final, cast
 
@@ -98,9 +101,13 @@ class ChangedCellsDriver(LinuxDriver):
         parser = XTermParser(self._debug)
         decoder = getincrementaldecoder("utf-8")("replace")
         typed = Typed()
+        ahead = self._typed_ahead()
         while not self.exit_event.is_set():
             ready, _, _ = select.select([self.fileno], [], [], 0.1)
             data = self._read() if ready else b""
+            # Until the line gave keys as they come it took this one for the end of its input, and kept a NUL of it.
+            data = data[:ahead].replace(b"\0", b"\x04") + data[ahead:]
+            ahead = max(0, ahead - len(data))
             if ready and not data:
                 self._lose()
                 return
@@ -113,6 +120,12 @@ class ChangedCellsDriver(LinuxDriver):
             self.process_message(message)
         for message in parser.tick():
             self.process_message(message)
+
+    def _typed_ahead(self) -> int:
+        """How many bytes were typed before there was anyone to read them."""
+        with suppress(OSError):
+            return int.from_bytes(fcntl.ioctl(self.fileno, termios.FIONREAD, bytes(4)), sys.byteorder)
+        return 0
 
     def _read(self) -> bytes:
         """What was typed; nothing when the terminal is gone."""

@@ -6,10 +6,11 @@ addressing, SGR, erase to the end of the line, scroll regions, insert and delete
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import lru_cache
 from typing import Final
 
-from kgrade.tui.driver.cells import BLANK, PLAIN, UNKNOWN, Grid, Pen
+from kgrade.tui.driver.cells import BLANK, PLAIN, UNKNOWN, Cell, Grid, Pen
 from kgrade.tui.driver.scroll import Scroll, best_scroll
 
 _ERASE_FROM: Final = 6
@@ -63,12 +64,16 @@ class Emitter:
         self.cursor = (0, 0)
 
     def _row(self, y: int, wanted: Grid) -> None:
-        new = wanted.rows[y]
+        shown, new = self.shown.rows[y], wanted.rows[y]
+        agreed = min(_agreed(shown), _agreed(new))
+        if agreed < wanted.width and new[agreed].text == "":
+            agreed -= 1
+        runs_on = shown[agreed:] != new[agreed:]
         tail = wanted.width
         while tail and new[tail - 1] == BLANK:
             tail -= 1
-        stale = sum(cell != BLANK for cell in self.shown.rows[y][tail:])
-        end = tail if stale >= _ERASE_FROM else wanted.width
+        stale = sum(cell != BLANK for cell in shown[tail:])
+        end = tail if stale >= _ERASE_FROM and agreed == wanted.width else agreed
         x = 0
         while x < end:
             # Read afresh on each round: drawing over half of a wide grapheme makes the other half unknown.
@@ -76,11 +81,26 @@ class Emitter:
                 x += 1
             else:
                 x = self._cell(y, x - 1 if new[x].text == "" else x, wanted)
-        if end < wanted.width:
+        if runs_on:
+            self._run(y, agreed, wanted)
+        elif end < agreed:
             self._move(y, end)
             self._draw_with(PLAIN)
             self._out.append("\x1b[K")
             self.shown.put(y, end, [BLANK] * (wanted.width - end))
+
+    def _run(self, y: int, x: int, wanted: Grid) -> None:
+        """Draw row `y` from column `x` to its end without placing the cursor again.
+
+        Where a terminal makes a grapheme wider than we do, placing it would fall into that grapheme and lose its end.
+        """
+        self._move(y, x)
+        cells = wanted.rows[y][x:]
+        for cell in cells:
+            self._draw_with(cell.pen)
+            self._out.append(cell.text)
+        self.shown.put(y, x, cells)
+        self.cursor = None
 
     def _cell(self, y: int, x: int, wanted: Grid) -> int:
         """Draw the grapheme at `x` and return the column after it."""
@@ -90,9 +110,8 @@ class Emitter:
         self._draw_with(row[x].pen)
         self._out.append(row[x].text)
         self.shown.put(y, x, row[x : x + width])
-        # In the last column a terminal may wait to wrap, and not all agree how wide an emoji is.
-        known = x + width < wanted.width and _width_is_certain(row[x].text)
-        self.cursor = (y, x + width) if known else None
+        # In the last column a terminal may wait to wrap.
+        self.cursor = (y, x + width) if x + width < wanted.width else None
         return x + width
 
     def _draw_with(self, pen: Pen) -> None:
@@ -125,11 +144,17 @@ class Emitter:
             cell.pen != self.pen or cell == UNKNOWN or not cell.text.isascii() or not cell.text for cell in cells
         ):
             return []
+        if end > _agreed(self.shown.rows[y]):  # Something else may stand there.
+            return []
         return ["".join(cell.text for cell in cells)]
 
 
-def _width_is_certain(text: str) -> bool:
-    return len(text) == 1 and ord(text) < 0x1F000
+def _agreed(row: Sequence[Cell]) -> int:
+    """The columns before the first grapheme that not all terminals make equally wide: emoji and joined characters."""
+    for x, cell in enumerate(row):
+        if len(cell.text) > 1 or cell.text >= "\U0001f000":
+            return x
+    return len(row)
 
 
 @lru_cache(maxsize=4096)

@@ -8,8 +8,7 @@ from collections.abc import Mapping
 from typing import Final
 
 from kgrade.desk.desk import Desk
-from kgrade.desk.people import Moved, Slow
-from kgrade.desk.saving import Saved
+from kgrade.desk.people import Slow
 from kgrade.desk.sitting import Sitting
 from kgrade.records.evidence import Finding
 from kgrade.records.slugs import ItemId
@@ -27,6 +26,7 @@ from kgrade.tui.screens.panes import PaneMaker, PaneSet
 from kgrade.tui.screens.probing import ask_for_case, settle
 from kgrade.tui.screens.queue import Kind, QueuePage
 from kgrade.tui.screens.reading import Deeds, reading_deeds
+from kgrade.tui.screens.saving import Saving
 from kgrade.tui.screens.scoring import Scoring
 from kgrade.tui.screens.settling import Settling
 from kgrade.tui.screens.stage import Stage
@@ -67,10 +67,10 @@ class GradingPage:
         self.leading = Leading(stage, desk, makers, self._uncovered)
         self._settling = Settling(stage, desk, self._take, self.sync)
         self._leaving = threading.Event()
-        self._sends = False
+        self._saving = Saving(stage, desk, self._settling, self._leaving, go_on=self._go_on, draw=self.draw)
         self._only_reads = False
         self._is_empty = False
-        self._saved_before = self._slow = ""
+        self._slow = ""
         self._without_item: Deeds = {**reading_deeds(stage), **self._page_deeds()}
         self._deeds: Deeds = self._without_item
         stage.set_parts(rubric=True)
@@ -95,6 +95,10 @@ class GradingPage:
             self.open(found)
         else:
             self._show_empty(found)
+
+    def _go_on(self) -> str:
+        self.open_next()
+        return self._slow
 
     def _open_when_answered(self, after: ItemId | None, before: Scoring | None) -> None:
         """Open the next item once a slow remote has answered, unless another one was opened since."""
@@ -135,6 +139,10 @@ class GradingPage:
             self._panes.show("diff")
         self._stage.say(sitting.status_note)
         self.draw()
+
+    def sync(self) -> None:
+        """Send what waits."""
+        self._saving.sync()
 
     def put_away(self) -> str:
         """Keep what is being typed and stop what runs; tell in a few words how the open item stands."""
@@ -216,9 +224,9 @@ class GradingPage:
             now = time.monotonic()
             self._scoring.sitting.add_active(min(now - self._last_key, _PAUSE_S))
             self._last_key = now
-        if action == "score" and self._saved_before and self._scoring is not None:
+        if action == "score" and self._saving.before and self._scoring is not None:
             here = self._scoring.sitting.item.id
-            self._stage.say(f"{self._saved_before}; {key} refused: {here} was not seen yet", "warn")
+            self._stage.say(f"{self._saving.before}; {key} refused: {here} was not seen yet", "warn")
             return
         self._deeds[action](key)
 
@@ -270,7 +278,7 @@ class GradingPage:
             "flag": lambda key: scoring.flag(),
             "undo": lambda key: self._undo(scoring.sitting),
             "redo": lambda key: self._redo(scoring.sitting),
-            "save": lambda key: self._save(scoring),
+            "save": lambda key: self._saving.save(scoring),
             "skip": lambda key: self._skip(scoring.sitting),
             "run": lambda key: self._collect(scoring.sitting.item.id),
             "compare": lambda key: self.leading.choose(scoring.sitting.item.id, self.draw),
@@ -394,8 +402,7 @@ class GradingPage:
             self._stage.say("")
             return
         sitting = self._scoring.sitting if self._scoring else None
-        on_its_way = self._sends and self._desk.unsent() > 0
-        if not on_its_way and (sitting is None or sitting.status in ("Untouched", "Pushed")):
+        if not self._saving.is_on_its_way and (sitting is None or sitting.status in ("Untouched", "Pushed")):
             self._exit()
             return
         is_draft = sitting is not None and sitting.status == "Draft"
@@ -405,75 +412,3 @@ class GradingPage:
     def _exit(self) -> None:
         self.put_away()
         self._stage.application.exit(0)
-
-    # Saving
-
-    def _save(self, scoring: Scoring, *, anyway: bool = False, still_valid: bool = False) -> None:
-        missing = scoring.sitting.result().missing
-        if missing and not anyway:
-            options = [Option(place, sentence) for place, sentence in missing]
-            title = "not saved yet: Enter goes there, y saves what may be saved"
-            PickContext(
-                self._stage, title, lambda: options, scoring.go_to, anyway=lambda: self._save(scoring, anyway=True)
-            )
-            return
-        self._stage.say("saving…")
-        self._stage.dispatcher.hold(ignoring="save")
-        self._stage.run_worker(lambda: self._saving(scoring, anyway, still_valid), thread=True)
-
-    def _saving(self, scoring: Scoring, anyway: bool, still_valid: bool) -> None:
-        """In a thread: commits take a moment and a push takes as long as the network does."""
-        application = self._stage.application
-        try:
-            saved = self._desk.save(scoring.sitting, anyway=anyway, still_valid=still_valid, follow=False)
-            standing = self._desk.standing(saved.item)[0]
-        except Moved as moved:
-            application.call_from_thread(self._moved, scoring, anyway, moved)
-        except TROUBLE as why:
-            application.call_from_thread(self._not_saved, sentence(why))
-        else:
-            application.call_from_thread(self._saved, saved, standing)
-
-    def _saved(self, saved: Saved, standing: str) -> None:
-        self.open_next()
-        self.sync()
-        self._saved_before = f"{saved.item}: {standing}"
-        slow = [self._slow] if self._slow else []
-        self._stage.say("; ".join([self._saved_before, *saved.notes, *slow]), "warn" if slow else "good")
-        self._stage.dispatcher.release()
-        # A level that was typed before the item could be seen was meant for another.
-        self._stage.call_after_refresh(self._seen)
-
-    def _seen(self) -> None:
-        self._saved_before = ""
-
-    def sync(self) -> None:
-        """Send what waits, in a thread; the status line says what came of it."""
-        self._sends = True
-        self._stage.run_worker(self._syncing, thread=True, exclusive=True, group="sync")
-
-    def _syncing(self) -> None:
-        application = self._stage.application
-        try:
-            self._desk.sync(self._leaving)
-        except TROUBLE as why:
-            application.call_from_thread(self._stage.mention, sentence(why), "bad")
-        else:
-            if self._desk.notes:
-                application.call_from_thread(self._stage.mention, "; ".join(self._desk.notes), "warn")
-        application.call_from_thread(self._synced)
-        self._desk.catch_up(self._leaving)
-
-    def _synced(self) -> None:
-        self._sends = False
-        self._settling.after_step()
-        self.draw()
-
-    def _moved(self, scoring: Scoring, anyway: bool, moved: Moved) -> None:
-        self._stage.dispatcher.release()
-        self._settling.moved(scoring.sitting, moved, lambda: self._save(scoring, anyway=anyway, still_valid=True))
-
-    def _not_saved(self, why: str) -> None:
-        self._stage.say(why, "bad")
-        self.draw()
-        self._stage.dispatcher.release()

@@ -1,42 +1,15 @@
-"""Planted faults: each is found and named with its line, and the same kernel without it gives no finding.
-
-A `//!` at the end of a line marks where the fault is reported; `@` in the source stands for the faulty or the right text.
-"""
+"""Planted faults: each is found and named with its line, and the same kernel without it gives no finding."""
 
 # ruff: noqa: E501 (lines of kernels)
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
 import pytest
 
+from tests.harness.emulator.planted import FILL, INDEX, Planted, findings, named
+
 pytestmark = pytest.mark.xdist_group("emulator")
-
-
-@dataclass(frozen=True)
-class Planted:
-    """A kernel `k(const float* x, float* y, int n)`, its launch, the fault and its repair, and what must be said."""
-
-    name: str
-    kind: str
-    body: str
-    wrong: str
-    right: str
-    launch: str = "k<<<2, 64>>>(x, y, n);"
-    n: int = 128
-    before: str = ""
-
-    def source(self, text: str, entry: str) -> str:
-        """The kernel and its launcher `entry`, in a namespace of their own, with `text` where the fault is or is not."""
-        body = f"{self.before}\n__global__ void k(const float* x, float* y, int n) {{\n{self.body}\n}}"
-        launcher = f'extern "C" int {entry}(const float* x, float* y, int64_t n, cudaStream_t) {{\n{self.launch}\n'
-        return f"namespace in_{entry} {{\n{body}\n{launcher}return cudaGetLastError(); }}\n}}\n".replace("@", text)
-
-
-FILL = "const int i = blockIdx.x * blockDim.x + threadIdx.x, t = threadIdx.x; if (i < n) y[i] = x[i];\n"
-INDEX = "const int i = blockIdx.x * blockDim.x + threadIdx.x, t = threadIdx.x;\n"
 
 PLANTED = [
     Planted("no guard at the tail", "global-out-of-bounds", INDEX + "@ y[i] = x[i]; //!", "", "if (i < n)", n=100),
@@ -130,44 +103,12 @@ PLANTED = [
 ]  # fmt: skip
 
 
-HEAD = "#include <cuda_runtime.h>\n#include <cuda_pipeline.h>\n#include <cstdint>\n"
-
-
-def _entry(planted: Planted, wrong: bool) -> str:
-    return f"{'wrong' if wrong else 'right'}_{PLANTED.index(planted)}"
-
-
-def _everything() -> tuple[str, dict[str, list[int]]]:
-    """One source with every kernel, which compiles in one go, and the marked lines of each by its entry."""
-    source, marked = HEAD, {}
-    for planted in PLANTED:
-        for wrong in (True, False):
-            entry = _entry(planted, wrong)
-            first = source.count("\n") + 1
-            text = planted.source(planted.wrong if wrong else planted.right, entry)
-            marked[entry] = [n for n, line in enumerate(text.split("\n"), first) if "//!" in line]
-            source += text
-    return source, marked
-
-
-def _findings(load: Any, planted: Planted, wrong: bool) -> tuple[list[Any], list[int]]:
-    source, marked = _everything()
-    loaded = load(source, True)
-    x, y = np.arange(planted.n, dtype=np.float32), np.zeros(planted.n, np.float32)
-    loaded.call(_entry(planted, wrong), x, y, planted.n, None, outputs=(1,))
-    return list(loaded.findings), marked[_entry(planted, wrong)]
-
-
 @pytest.mark.parametrize("planted", PLANTED, ids=lambda planted: planted.name)
 def test_a_planted_fault_is_named_with_its_line(load: Any, planted: Planted) -> None:
-    found, marked = _findings(load, planted, wrong=True)
-    said = [finding.sentence() for finding in found]
-    assert any(
-        finding.kind == planted.kind and finding.kernel == "k" and (not marked or finding.line in marked)
-        for finding in found
-    ), (marked, said)
+    found, marked = findings(load, PLANTED, planted, wrong=True)
+    assert named(planted, found, marked), (marked, [finding.sentence() for finding in found])
 
 
 @pytest.mark.parametrize("planted", PLANTED, ids=lambda planted: planted.name)
 def test_without_the_fault_nothing_is_found(load: Any, planted: Planted) -> None:
-    assert [finding.sentence() for finding in _findings(load, planted, wrong=False)[0]] == []
+    assert [finding.sentence() for finding in findings(load, PLANTED, planted, wrong=False)[0]] == []

@@ -9,6 +9,8 @@ from typing import Any
 
 import pytest
 
+from kgrade.harness import launch_bounds
+from kgrade.harness.build.toolkit import find_toolkit
 from kgrade.harness.emulator.compiler import NO_COMPILER, find_compiler
 from kgrade.harness.emulator.extension import make
 from kgrade.harness.emulator.torch_headers import TorchHeaders
@@ -122,6 +124,19 @@ TASK: dict[str, Any] = {
 }
 
 
+@pytest.fixture(autouse=True)
+def without_nvcc(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Spare the tests that do not ask for registers what ptxas costs."""
+    if "with_nvcc" not in request.fixturenames:
+        monkeypatch.setattr(launch_bounds, "find_toolkit", lambda: None)
+
+
+@pytest.fixture
+def with_nvcc() -> None:
+    if find_toolkit() is None:
+        pytest.skip("nvcc is not installed")
+
+
 @pytest.fixture(scope="module")
 def machine() -> Machine:
     pytest.importorskip("torch", reason="torch is not installed")
@@ -170,6 +185,36 @@ def test_a_wrong_one_fails_as_on_the_device(machine: Machine, old: str, new: str
     evidence = collected(machine, ANSWER.replace(old, new))
     assert evidence.stages.check.status == "failed"
     assert reason in reasons(evidence)
+
+
+@pytest.mark.long
+@pytest.mark.usefixtures("with_nvcc")
+def test_a_block_for_which_registers_do_not_suffice_is_refused_as_on_the_device(machine: Machine) -> None:
+    """At 1024 threads a block 64 registers are left for each: sums of 96 values, all of them live, need more."""
+    wide = """
+  float v[96];
+#pragma unroll
+  for (int k = 0; k < 96; ++k) v[k] = static_cast<float>(row[(threadIdx.x + k) % width]);
+#pragma unroll
+  for (int k = 0; k < 96; ++k)
+#pragma unroll
+    for (int l = 0; l < 96; ++l) v[k] = fmaf(v[l], v[k], v[(k + l) % 96]);
+  float most = 0.0f;
+#pragma unroll
+  for (int k = 0; k < 96; ++k) most += v[k];
+  if (most == 12345.0f) sum += 1e-30f;
+  partial[threadIdx.x] = sum;
+"""
+    old = "  partial[threadIdx.x] = sum;\n"
+    assert ANSWER.count(old) == 1
+    answer = ANSWER.replace(old, wide)
+    check = collected(machine, answer.replace("threads = 128", "threads = 1024")).stages.check
+    assert check.status == "failed"
+    why = check.cases[0].reason or ""
+    assert "CUDA error: too many resources requested for launch (rmsnorm_kernel: a block of 1024 threads" in why
+    assert check.method is not None
+    assert "CPU emulation of sm_90, registers from ptxas" in check.method
+    assert not any("registers" in what for what in check.unseen)
 
 
 @pytest.mark.long

@@ -14,7 +14,7 @@ from kgrade.harness.emulator.complaints import complaint
 pytestmark = pytest.mark.xdist_group("emulator")
 
 REFUSED = {
-    "CUB": "#include <cub/block/block_reduce.cuh>",
+    "CUB": "#include <cub/device/device_reduce.cuh>",
     "CUTLASS": "#include <cutlass/gemm/device/gemm.h>",
     "cuBLAS": "#include <cublas_v2.h>",
     "wgmma.mma_async": '__device__ void f() { asm volatile("wgmma.mma_async.sync.aligned.m64n8k16.f32.f16.f16 {%0}, %1, %2;" : "+f"(x) : "l"(a), "l"(b)); }',
@@ -29,7 +29,8 @@ REFUSED = {
     "operand p": '__device__ void f() { asm("selp.b32 %0, 1, 0, p;" : "=r"(a)); }',
     "text NAME": '__device__ void f() { asm("mov.u32 %0, " NAME : "=r"(a)); }',
     "add.rz.f32": '__device__ void f() { asm("add.rz.f32 %0, %1, %1;" : "=f"(a) : "f"(b)); }',
-    "satfinite": '__device__ void f() { asm("mma.sync.aligned.m16n8k32.row.col.satfinite.s32.s8.s8.s32 {%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, {%0,%1,%2,%3};" : "+r"(a) : "r"(b)); }',
+    "mma.sp": '__device__ void f() { asm("mma.sp.sync.aligned.m16n8k32.row.col.f32.f16.f16.f32 {%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, {%0,%1,%2,%3}, %4, 0x0;" : "+r"(a) : "r"(b)); }',
+    "wmma.mma": '__device__ void f() { asm("wmma.mma.sync.aligned.row.col.m16n16k16.f32.f32 {%0}, {%1}, {%1}, {%0};" : "+r"(a) : "r"(b)); }',
     "TMA": "__global__ void k(const __grid_constant__ CUtensorMap map) {}",
     "textures": "__global__ void k(cudaTextureObject_t t) {}",
     "dynamic parallelism": "__global__ void k() { child<<<1, 1>>>(); }",

@@ -26,7 +26,7 @@ def ranked(values: Floats) -> list[float]:
 def read(sample: Floats, values: Floats, parts: int = 3) -> list[float] | None:
     guess = Bracketed(sample)
     for part in np.array_split(values, parts):
-        guess.add(guess.counted(part))
+        guess.read(part)
     return guess.values()
 
 

@@ -88,7 +88,7 @@ def selected(values, block):
     selector, readings = RankSelector(), 0
     while not selector.settled:
         for start in range(0, values.size, block):
-            selector.add(selector.counted(values[start : start + block]))
+            selector.read(values[start : start + block])
         selector.advance()
         readings += 1
     return selector.values(), readings

@@ -13,13 +13,14 @@ import tree_sitter
 
 from kgrade.harness.emulator.ptx.arithmetic import ARITHMETIC
 from kgrade.harness.emulator.ptx.conversions import CONVERSIONS
+from kgrade.harness.emulator.ptx.matrices import MATRICES
 from kgrade.harness.emulator.ptx.memory import MEMORY
 from kgrade.harness.emulator.ptx.statement import Build, Statement, UnknownInstruction
 from kgrade.harness.emulator.ptx.warps import WARPS
 
 __all__ = ["UnknownInstruction", "translate_asm"]
 
-_BUILDERS: dict[str, Build] = {**ARITHMETIC, **CONVERSIONS, **MEMORY, **WARPS}
+_BUILDERS: dict[str, Build] = {**ARITHMETIC, **CONVERSIONS, **MEMORY, **MATRICES, **WARPS}
 
 
 def translate_asm(node: tree_sitter.Node, text: bytes) -> bytes:

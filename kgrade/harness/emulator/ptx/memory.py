@@ -50,7 +50,8 @@ def _store(statement: Statement, words: list[str], arguments: list[str]) -> str:
         stores = " ".join(f"emu_at[{i}] = {value};" for i, value in enumerate(written))
         return f"{fence}volatile {kind}* emu_at = (volatile {kind}*){at}; {stores}"
     vector = f"emu::ptx::Vector<{kind}, {len(values)}>"
-    return f"*({vector}*){at} = {vector}{{{{{', '.join(written)}}}}};"
+    # Of a variable, so that it stays one access: the parts of an initialiser would be stored one by one.
+    return f"const {vector} emu_written{{{{{', '.join(written)}}}}}; *({vector}*){at} = emu_written;"
 
 
 def _atomic(statement: Statement, words: list[str], arguments: list[str]) -> str:

@@ -311,6 +311,12 @@ const bool watching = [] {
 
 void touch_atomic(const void* address, size_t bytes, Site site) { check(address, bytes, Access::atomic, place_of(site), true); }
 
+namespace ptx {
+void touch_row(const void* row, size_t bytes, bool writing, Site site) {
+  check(row, bytes, writing ? Access::write : Access::read, place_of(site), true);
+}
+}  // namespace ptx
+
 void clear_checks() {
   (void)watching;
   for (void* memory : quarantine) free(memory);

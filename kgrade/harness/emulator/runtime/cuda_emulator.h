@@ -11,6 +11,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <ctime>
+#include <functional>
 #include <limits>
 #include <new>
 #include <type_traits>
@@ -40,8 +41,12 @@
 #include "pipelines.h"
 #include "fragments.h"
 #include "cooperative_groups.h"
+#include "cub_warp.h"
+#include "cub_block.h"
+#include "cub_data.h"
 #include "ptx_arithmetic.h"
 #include "ptx_matrices.h"
+#include "ptx_multiply.h"
 #include "ptx.h"
 #include "host.h"
 #pragma GCC visibility pop

@@ -24,15 +24,32 @@ struct tf32 {};
 template <class T> struct stored { using type = T; };
 template <> struct stored<precision::tf32> { using type = float; };
 
+// The shapes that a device multiplies in elements of type T.
+template <class T> constexpr bool multiplied(int m, int n, int k) {
+  if (std::is_same<T, precision::tf32>::value) return m == 16 && n == 16 && k == 8;
+  if (std::is_same<T, double>::value) return m == 8 && n == 8 && k == 4;
+  return k == 16 && ((m == 16 && n == 16) || (m == 32 && n == 8) || (m == 8 && n == 32));
+}
+template <class T> constexpr bool summed(int m, int n, int k) {
+  return multiplied<T>(m, n, k) || (std::is_same<T, float>::value && multiplied<precision::tf32>(m, n, k));
+}
+template <class T, class... Known> constexpr bool one_of() { return (std::is_same<T, Known>::value || ...); }
+
 template <class Use, int M, int N, int K, class T, class Layout = void>
 class fragment {
+  static constexpr bool sums = std::is_same<Use, accumulator>::value;
+  static_assert(sums ? one_of<T, float, __half, int, double>() && summed<T>(M, N, K)
+                     : one_of<T, __half, __nv_bfloat16, signed char, unsigned char, precision::tf32, double>() &&
+                           multiplied<T>(M, N, K),
+                "no wmma fragment of this shape and type runs");
+
  public:
   using element_type = typename stored<T>::type;
   static constexpr bool is_a = std::is_same<Use, matrix_a>::value, is_b = std::is_same<Use, matrix_b>::value;
   static constexpr int rows = is_b ? K : M, columns = is_a ? K : N;
   static constexpr int held = rows * columns / 32;
-  // Sixteen-bit operands of 16 x 16 are held twice on the device; code that loops over x must see as many.
-  static constexpr int num_elements = (is_a || is_b) && sizeof(element_type) == 2 && held == 8 ? 16 : held;
+  // Operands in half are held more than once on the device; code that loops over x must see as many.
+  static constexpr int num_elements = std::is_same<T, __half>::value && !sums ? 16 : held;
   static constexpr int num_storage_elements = num_elements;
   element_type x[num_elements];
 
@@ -94,11 +111,23 @@ EMU_INLINE void store_matrix_sync(P* to, const fragment<accumulator, M, N, K, T>
 
 namespace detail {
 
-struct Operands { const void *a, *b, *c; void* d; };
+struct Operands { const void *a, *b, *c; void* d; bool saturates; };
 
 template <class T> struct Sum { using type = float; };
 template <> struct Sum<int> { using type = int; };
 template <> struct Sum<double> { using type = double; };
+
+// A sum as an accumulator takes it. With `saturates` it stays finite, NaN becomes 0, and integers end at their limits.
+template <class D, class S> inline D rounded(S sum, bool saturates) {
+  if constexpr (std::is_same<D, int>::value) {
+    return saturates ? int(sum < INT_MIN ? INT_MIN : sum > INT_MAX ? INT_MAX : sum) : int(unsigned(sum));
+  } else {
+    const D made(sum);
+    if (!saturates || std::isfinite(double(made))) return made;
+    const double most = std::is_same<D, __half>::value ? 65504.0 : std::is_same<D, float>::value ? FLT_MAX : DBL_MAX;
+    return std::isnan(double(made)) ? D(S(0)) : double(made) < 0 ? D(S(-most)) : D(S(most));
+  }
+}
 
 // What the multiplier sees of an operand.
 template <class T> struct Seen {
@@ -116,16 +145,15 @@ void multiply(unsigned) {
   using B = fragment<matrix_b, M, N, K, T, LB>;
   using Accumulator = fragment<accumulator, M, N, K, D>;
   using S = typename Sum<D>::type;
-  S a[M][K], b[K][N], sum[M][N];
+  using Wide = std::conditional_t<std::is_same<S, int>::value, long long, S>;
+  S a[M][K], b[K][N], sum[M][N] = {};
   Operands at[32];
   for (unsigned l = 0; l < 32; ++l) memcpy(&at[l], emu::lane_slot(l).value, sizeof(Operands));
   for (int l = 0; l < 32; ++l) {
     const A& fa = *static_cast<const A*>(at[l].a);
     const B& fb = *static_cast<const B*>(at[l].b);
-    const auto& fc = *static_cast<const fragment<accumulator, M, N, K, C>*>(at[l].c);
     for (int i = 0; i < A::held; ++i) a[A::row_of(l, i)][A::column_of(l, i)] = Seen<T>::of(fa.x[i]);
     for (int i = 0; i < B::held; ++i) b[B::row_of(l, i)][B::column_of(l, i)] = Seen<T>::of(fb.x[i]);
-    for (int i = 0; i < Accumulator::held; ++i) sum[Accumulator::row_of(l, i)][Accumulator::column_of(l, i)] = S(fc.x[i]);
   }
   for (int r = 0; r < M; ++r) {
     for (int k = 0; k < K; ++k) {
@@ -135,16 +163,20 @@ void multiply(unsigned) {
   }
   for (int l = 0; l < 32; ++l) {
     auto& fd = *static_cast<Accumulator*>(at[l].d);
-    for (int i = 0; i < Accumulator::held; ++i) fd.x[i] = D(sum[Accumulator::row_of(l, i)][Accumulator::column_of(l, i)]);
+    const auto& fc = *static_cast<const fragment<accumulator, M, N, K, C>*>(at[l].c);
+    for (int i = 0; i < Accumulator::held; ++i) {
+      const S product = sum[Accumulator::row_of(l, i)][Accumulator::column_of(l, i)];
+      fd.x[i] = rounded<D, Wide>(Wide(fc.x[i]) + Wide(product), at[l].saturates);
+    }
   }
 }
 }  // namespace detail
 
 template <int M, int N, int K, class T, class LA, class LB, class D, class C>
 inline void mma_sync(fragment<accumulator, M, N, K, D>& d, const fragment<matrix_a, M, N, K, T, LA>& a,
-                     const fragment<matrix_b, M, N, K, T, LB>& b, const fragment<accumulator, M, N, K, C>& c, bool = false,
-                     emu::Site site = emu::Site::here()) {
-  const detail::Operands mine{&a, &b, &c, &d};
+                     const fragment<matrix_b, M, N, K, T, LB>& b, const fragment<accumulator, M, N, K, C>& c,
+                     bool saturates = false, emu::Site site = emu::Site::here()) {
+  const detail::Operands mine{&a, &b, &c, &d, saturates};
   memcpy(emu::lane_slot().value, &mine, sizeof mine);
   emu::meet(~0u, emu::Meeting::exchange, site, detail::multiply<M, N, K, T, LA, LB, D, C>);
 }

@@ -35,6 +35,7 @@ Target target;
 cudaError_t last_error = cudaSuccess;
 cudaError_t sticky_error = cudaSuccess;  // a fault in a kernel: every later call fails, as on the device
 std::string sticky_why;
+std::string refused_why;  // which kernel found too few registers, and for how many threads
 
 std::map<const void*, size_t> allocations;
 std::map<const void*, size_t> allowed_by_address;
@@ -72,7 +73,11 @@ cudaError_t why_refused(const Configuration& c, const Kernel& kernel) {
   const unsigned long threads = static_cast<unsigned long>(c.block.x) * c.block.y * c.block.z;
   if (threads == 0 || threads > kMaxThreads || c.block.z > 64) return cudaErrorInvalidConfiguration;
   const auto most = most_threads.find(name_of(kernel));
-  if (most != most_threads.end() && threads > most->second) return cudaErrorLaunchOutOfResources;
+  if (most != most_threads.end() && threads > most->second) {
+    refused_why = most->first + ": a block of " + std::to_string(threads) + " threads, and its registers or its launch bound " +
+                  "leave room for " + std::to_string(most->second);
+    return cudaErrorLaunchOutOfResources;
+  }
   if (c.grid.x == 0 || c.grid.y == 0 || c.grid.z == 0) return cudaErrorInvalidConfiguration;
   if (c.grid.x > 0x7fffffffu || c.grid.y > 65535 || c.grid.z > 65535) return cudaErrorInvalidConfiguration;
   if (c.shared > target.shared_per_block || c.shared > allowed_dynamic_shared(kernel)) return cudaErrorInvalidValue;
@@ -88,6 +93,8 @@ cudaError_t why_refused(const Configuration& c, const Kernel& kernel) {
 }  // namespace
 
 int multiprocessors() { return target.multiprocessors; }
+
+const char* refused_launch() { return refused_why.c_str(); }
 
 bool admit(const Configuration& configuration, const Kernel& kernel) {
   if (sticky_error != cudaSuccess) {
@@ -309,8 +316,8 @@ EMU_EXPORT void kgrade_emulator_lend(const void* address, unsigned long bytes, c
   if (observer.allocated) observer.allocated(address, bytes, name, initialised != 0);
 }
 
-// What ended the last kernel that failed, or an empty text.
-EMU_EXPORT const char* kgrade_emulator_fault() { return sticky_why.c_str(); }
+// What ended the last kernel that failed, or why its registers forbade it, or an empty text.
+EMU_EXPORT const char* kgrade_emulator_fault() { return (sticky_why.empty() ? refused_why : sticky_why).c_str(); }
 
 // The error that nobody has asked for yet, in words, or an empty text; it is forgotten unless it is sticky.
 EMU_EXPORT const char* kgrade_emulator_pending() {
@@ -318,7 +325,8 @@ EMU_EXPORT const char* kgrade_emulator_pending() {
   const cudaError_t error = cudaGetLastError();
   if (error == cudaSuccess) return "";
   words = std::string("CUDA error: ") + cudaGetErrorString(error);
-  if (!sticky_why.empty()) words += " (" + sticky_why + ")";
+  const std::string& why = error == cudaErrorLaunchOutOfResources ? refused_why : sticky_why;
+  if (!why.empty()) words += " (" + why + ")";
   return words.c_str();
 }
 
@@ -326,6 +334,7 @@ EMU_EXPORT const char* kgrade_emulator_pending() {
 EMU_EXPORT void kgrade_emulator_reset() {
   sticky_error = last_error = cudaSuccess;
   sticky_why.clear();
+  refused_why.clear();
 #ifdef EMU_CHECKS
   clear_checks();
 #endif

@@ -27,6 +27,8 @@ struct Kernel {
 
 // Checks the configuration against the target's limits; sets the last error and returns false where it is refused.
 bool admit(const Configuration& configuration, const Kernel& kernel);
+// The kernel whose registers forbade its last launch, and how many threads they allow; empty where none did.
+const char* refused_launch();
 // Runs the grid in the current order; a fault becomes the sticky error.
 void execute(void (*run_threads)(const void*), const void* body, bool cooperative);
 

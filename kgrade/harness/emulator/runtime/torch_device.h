@@ -44,7 +44,9 @@ struct CUDAStreamGuard {
 
 inline void check(cudaError_t error, const char* file, int line) {
   if (error == cudaSuccess) return;
-  throw Error({"", file, static_cast<uint32_t>(line)}, std::string("CUDA error: ") + cudaGetErrorString(error));
+  std::string said = std::string("CUDA error: ") + cudaGetErrorString(error);
+  if (error == cudaErrorLaunchOutOfResources) said += std::string(" (") + emu::refused_launch() + ")";
+  throw Error({"", file, static_cast<uint32_t>(line)}, said);
 }
 
 }  // namespace c10::cuda
