@@ -37,7 +37,7 @@ MOST_TURNS = 8
 FIRST_RETRY_S = 2.0
 LAST_RETRY_S = 300.0
 APART_S = 3.0  # after which a checkout with changes of the person's own is looked at again
-FRESH_S = 30.0  # for which other branches are not asked for while there is something to push
+FRESH_S = 30.0  # for which others are not asked for while there is something to push, or was a moment ago
 
 Trouble = Literal["", "offline", "slow", "refused", "collision", "rewritten", "locked", "busy"]
 
@@ -103,6 +103,9 @@ class Sync:
         self._looks_first = False
         self._moved_on = False
         """Others were seen to move the branch since it was looked at."""
+        self._sent_along = False
+        """All that waited went along with a push since the last step."""
+        self._looked = float("-inf")
         self._apart: tuple[str, float] | None = None
         """Where the local branch stood when it could not follow the remote's, and when that was."""
         self._choices: dict[str, Literal["mine", "theirs"]] = {}
@@ -148,6 +151,8 @@ class Sync:
         box = Outbox(move.new, move.old) if move.new else None
         if box is None or not taken or not self.branch.landed(box):
             self._looks_first, self._moved_on = True, not taken
+        else:
+            self._sent_along = True
 
     def refusal(self, cancel: threading.Event | None = None) -> str:
         """Why this person may not push to the branch, in a few words, found out without a change; empty if they may."""
@@ -192,6 +197,10 @@ class Sync:
         locked, tried = 0, None
         looks_first, self._looks_first = self._looks_first, False
         moved_on, self._moved_on = self._moved_on, False
+        sent_along, self._sent_along = self._sent_along, False
+        if sent_along and self._steady() - self._looked < FRESH_S and self.branch.outbox() is None:
+            self._follow(self.branch.remote_tip())  # what others did is for the next step, as after any other push
+            return Standing("pushed", alarms=tuple(self._alarms.values()))
         for attempt in range(TRIES + 1):
             began = self._steady()
             # What was seen last is where the branch stands, mostly; where it does not, the push says so.
@@ -242,6 +251,7 @@ class Sync:
         Where it is known to have `moved`, it is fetched without asking what it is first.
         """
         branch = self.branch
+        self._looked = self._steady()
         seen = branch.remote_tip()
         if moved and read_ref(self._git, branch.seen_ref) is not None:
             with contextlib.suppress(UnreachableError, SlowError):  # which a branch that is gone looks like too
