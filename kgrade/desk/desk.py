@@ -449,8 +449,12 @@ class Desk:
             drafted = [key for key in drafts if key != str(saved)]
             found = order.next_item(others, drafted, skip=skip, part=self._part())
             if isinstance(found, ItemId) and not self._drafts.holds(str(found)):
-                with contextlib.suppress(TakenError, SlowError):
-                    self._claiming.offer(found)
+                with contextlib.suppress(SlowError):  # `next` hears of it
+                    try:
+                        self._claiming.offer(found)
+                    except TakenError:  # and finds another
+                        self._losses += 1
+                        self._wins = 0
 
     def _writable(self) -> None:
         if self.read_only:
