@@ -24,9 +24,9 @@ class GradeAndMarks:
         return [*grade, *self._claiming.marks()] if grade else []
 
     def unload(self, moves: Sequence[RefMove], taken: Collection[str], *, refused: bool) -> None:
-        """Note which marks the remote took; how the grade fared, the next step asks."""
+        """Note what of it the remote took."""
         self._claiming.went_along(taken)
-        self._sending.unload(refused=refused)
+        self._sending.unload(moves, taken, refused=refused)
 
 
 def carry(refs: RefMover, claiming: Claiming, sending: Sending) -> bool:

@@ -125,6 +125,15 @@ class Claiming:
                     words.setdefault(claim.item, {})[claim.evaluator] = self.told(claim)
             return words
 
+    def at_work(self) -> set[str]:
+        """The evaluators who hold something, as far as is known here."""
+        with self._turn:
+            return {
+                claim.evaluator
+                for claim in self._claims.holders()
+                if claim.holds and self._claims.expiry(claim) == "live"
+            }
+
     def told(self, claim: Claim) -> str:
         """Whose a claim is and until when, in words."""
         who = claim.evaluator if self._named or claim.evaluator == self._evaluator else "someone else"

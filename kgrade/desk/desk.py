@@ -134,7 +134,8 @@ class Desk:
                 skip = order.spread(self.evaluator, self._losses)
                 first = self._first(lost, skip) if after is None else None
                 places = Places.of([]) if first else self._places(lost)
-                found = first or order.next_item(places, self._drafts.keys(), after, skip=skip)
+                part = self._part()
+                found = first or order.next_item(places, self._drafts.keys(), after, skip=skip, part=part)
                 if skip and isinstance(found, ItemId):
                     found = self._offered(found, lost)
                 if isinstance(found, EmptyQueue):
@@ -418,6 +419,10 @@ class Desk:
         found = order.next_item(self._at_this_moment(standing, lost), (), skip=skip)
         return found if isinstance(found, ItemId) else None
 
+    def _part(self) -> tuple[int, int]:
+        """The part of the queue that is mine while several are at it, once some claim was lost; else all of it."""
+        return order.share(self.evaluator, self._claiming.at_work()) if self._losses else (0, 1)
+
     def _offered(self, found: ItemId, lost: dict[ItemId, str]) -> ItemId:
         """What is claimed for me already, where any open item is as good as `found`; `found` where it is not."""
         mine = self._claiming.offered
@@ -441,10 +446,15 @@ class Desk:
             before = places.place(saved)
             others = places.with_these({saved: Place(row=before.row, state="graded")}) if before else places
             skip = order.spread(self.evaluator, self._losses)
-            found = order.next_item(others, [key for key in drafts if key != str(saved)], skip=skip)
+            drafted = [key for key in drafts if key != str(saved)]
+            found = order.next_item(others, drafted, skip=skip, part=self._part())
             if isinstance(found, ItemId) and not self._drafts.holds(str(found)):
-                with contextlib.suppress(TakenError, SlowError):
-                    self._claiming.offer(found)
+                with contextlib.suppress(SlowError):  # `next` hears of it
+                    try:
+                        self._claiming.offer(found)
+                    except TakenError:  # and finds another
+                        self._losses += 1
+                        self._wins = 0
 
     def _writable(self) -> None:
         if self.read_only:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import threading
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Literal
 
 from kgrade.desk.people import DeskError
@@ -86,11 +86,12 @@ class Sending:
         move = sync.load()
         return [move] if move is not None else []
 
-    def unload(self, *, refused: bool) -> None:
-        """A push took along what `load` said, or was `refused` altogether."""
+    def unload(self, moves: Sequence[RefMove], taken: Collection[str], *, refused: bool) -> None:
+        """A push took `moves` along, as `load` said; the remote took the refs `taken`, or `refused` all of it."""
         self._goes_alone = refused
-        if self._sync is not None:
-            self._sync.unload()
+        for move in moves:
+            if self._sync is not None and move.ref == self._branch.ref:
+                self._sync.unload(move, taken=move.ref in taken)
 
     def _refusal(self, sync: Sync, cancel: threading.Event | None) -> list[str]:
         """Once, before there is anything to send: whether this person may send at all. Whatever was sent tells too."""

@@ -12,7 +12,6 @@ from typing import Literal
 import msgspec
 
 from kgrade.records.neutral import neutral
-from kgrade.repository import storing
 from kgrade.repository.checkout import (
     IndexPlan,
     InTheWayError,
@@ -162,8 +161,7 @@ class Branch:
 
     def get_ready(self) -> None:
         """Have what the next `commit` needs of git started, so that it need not be waited for then."""
-        for command in (storing.COMMAND, move_command(_WHY)):
-            self.git.get_ready(command)
+        self.git.get_ready(move_command(_WHY))
 
     def settle(self, identity: Identity, *, sign: bool = False) -> Settled:
         """Let the branch follow its outbox, without a remote; remade on top where the branch moved on."""

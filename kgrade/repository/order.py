@@ -19,6 +19,8 @@ from kgrade.repository.index_rows import ItemRow
 from kgrade.repository.plan import Plan
 
 _WIDEST_SPREAD = 64
+_NEAR_EACH = 4
+"""Open items for each evaluator at work among which one looks for those of one's own part."""
 
 State = Literal["open", "draft", "graded", "finished", "retired", "assigned", "claimed", "faulty", "skipped"]
 
@@ -257,12 +259,27 @@ def spread(evaluator: str, losses: int) -> int:
     return int.from_bytes(seed[:8], "big") % min(2 << losses, _WIDEST_SPREAD)
 
 
+def share(evaluator: str, others: Iterable[str]) -> tuple[int, int]:
+    """Which part of the places falls to `evaluator` where `others` are at work too: every n-th from which on, and n.
+
+    All who see the same people at work divide the queue in the same way, however old their knowledge of claims is.
+    """
+    everyone = sorted({*others, evaluator})
+    return everyone.index(evaluator), len(everyone)
+
+
 def next_item(
-    found: Sequence[Place], drafts: Sequence[str], after: ItemId | None = None, *, skip: int = 0
+    found: Sequence[Place],
+    drafts: Sequence[str],
+    after: ItemId | None = None,
+    *,
+    skip: int = 0,
+    part: tuple[int, int] = (0, 1),
 ) -> ItemId | EmptyQueue:
     """Return the item to grade: a draft, else the first open one after `after`, else from the start.
 
-    `skip` open ones are passed over, or as many as leave one.
+    `skip` open ones are passed over, or as many as leave one; but where one of the next lies in the `part` of the
+    places that is this evaluator's, it is that.
     """
     here = Places.of(found)
     for key in drafts:
@@ -273,13 +290,23 @@ def next_item(
     at = here.where(after) if after is not None else None
     begin = 0 if at is None else at + 1
     passed: ItemId | None = None
+    mine, parts = part
+    near = _NEAR_EACH * parts if parts > 1 else 0
+    left_over: ItemId | None = None
     for number in chain(range(max(begin, here.first_open), len(here)), range(here.first_open, begin)):
         place = here[number]
         if place.state == "open" and place.row.id != after:
             passed = place.row.id
-            if skip <= 0:
+            if near > 0 and number % parts == mine:
                 return passed
+            near -= 1
+            if skip <= 0 and left_over is None:
+                left_over = passed
+            if left_over is not None and near <= 0:
+                return left_over
             skip -= 1
+    if left_over is not None:
+        return left_over
     if passed is not None:
         return passed
     left = next((place for place in found if place.state in ("open", "draft")), None)

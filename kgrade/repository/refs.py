@@ -86,7 +86,10 @@ def move_refs(git: Git, moves: Sequence[RefMove], why: str = "kgrade", *, durabl
         else:
             records.append(f"update {move.ref}\0{move.new}\0{move.old or git.null_oid}\0")
     text = "".join(records).encode()
-    result = git.run(move_command(why), input=text, check=False, durable=durable)
+    command = move_command(why)
+    result = git.ask(command, b"start\0" + text + b"commit\0", b"start: ok\ncommit: ok\n") if durable else None
+    if result is None:
+        result = git.run(command, input=text, check=False, durable=durable)
     if result.code:
         raise _refusal(" and ".join(move.ref for move in moves), result)
 

@@ -6,6 +6,7 @@ import contextlib
 import functools
 import os
 import re
+import select
 import signal
 import subprocess
 import threading
@@ -143,8 +144,8 @@ class Git:
         self.work_tree = work_tree
         self.object_format = object_format
         self._log = log
-        self._spares: dict[tuple[str, ...], subprocess.Popen[bytes]] = {}
-        self._spares_turn = threading.Lock()
+        self._ready: dict[tuple[str, ...], subprocess.Popen[bytes]] = {}
+        self._ready_turn = threading.Lock()
 
     @classmethod
     def open(cls, path: Path) -> Git:
@@ -225,8 +226,7 @@ class Git:
         """
         started = time.time()
         clock = time.monotonic()
-        spare = self._spare(arguments) if durable and not (env or own_hooks) and input is not None else None
-        process = spare or self.start(arguments, env=env, own_hooks=own_hooks, durable=durable, stdin=input is not None)
+        process = self.start(arguments, env=env, own_hooks=own_hooks, durable=durable, stdin=input is not None)
         code: int | None = None
         stderr = b""
         try:
@@ -247,32 +247,56 @@ class Git:
         return result
 
     def get_ready(self, arguments: Sequence[str]) -> None:
-        """Start `git <arguments>` now, for the next durable `run` of it that has an input: it need not wait for that.
+        """Start `git <arguments>`, a command that answers as often as it is asked, for every `ask` from now on.
 
-        Only for commands that look at nothing before they have read. `let_go` ends those that nobody ran.
+        What it writes is durable. `let_go` ends it.
         """
         key = tuple(arguments)
-        with self._spares_turn:
-            spare = self._spares.get(key)
-            if spare is None or spare.poll() is not None:
-                self._spares[key] = self.start(arguments)
-        if spare is not None and spare.returncode is not None:
-            _kill(spare)
+        with self._ready_turn:
+            ready = self._ready.get(key)
+            if ready is not None and ready.poll() is not None:
+                _kill(ready)
+                ready = None
+            if ready is None:
+                self._ready[key] = self.start(arguments)
+
+    def ask(
+        self, arguments: Sequence[str], question: bytes, answer: bytes, *, timeout: float = LOCAL_TIMEOUT_S
+    ) -> Result | None:
+        """Put `question` to the command that `get_ready` started; None, with nothing asked, where there is none.
+
+        All is well when it says `answer`. One that says anything else ends, and its words and exit code are in the
+        result, as those of `run` without `check`. GitTimeoutError after `timeout` seconds.
+        """
+        key = tuple(arguments)
+        with self._ready_turn:
+            process = self._ready.pop(key, None)
+            if process is None:
+                return None
+            if process.poll() is not None:
+                _kill(process)
+                return None
+            started, clock = time.time(), time.monotonic()
+            try:
+                said = _conversation(process, question, len(answer), clock + timeout)
+            except TimeoutError:
+                _kill(process)
+                raise GitTimeoutError(f"git {arguments[0]} gave no answer for {timeout:g} s and was stopped") from None
+            if said == answer:
+                self._ready[key] = process
+                result = Result(said, b"", 0)
+            else:
+                rest, stderr = _ended(process)
+                result = Result(said + rest, stderr, process.returncode or 1)
+            self._note(started, time.monotonic() - clock, arguments, result.code, result.stderr)
+            return result
 
     def let_go(self) -> None:
-        """End what `get_ready` started and nobody ran."""
-        with self._spares_turn:
-            spares, self._spares = list(self._spares.values()), {}
-        for spare in spares:
-            _kill(spare)
-
-    def _spare(self, arguments: Sequence[str]) -> subprocess.Popen[bytes] | None:
-        with self._spares_turn:
-            spare = self._spares.pop(tuple(arguments), None)
-        if spare is None or spare.poll() is None:
-            return spare
-        _kill(spare)
-        return None
+        """End what `get_ready` started."""
+        with self._ready_turn:
+            ready, self._ready = list(self._ready.values()), {}
+        for process in ready:
+            _kill(process)
 
     def start(
         self,
@@ -402,6 +426,39 @@ def _finish(
                 raise InterruptedError from None
             elif now > deadline:
                 raise TimeoutError from None
+
+
+def _conversation(process: subprocess.Popen[bytes], question: bytes, length: int, deadline: float) -> bytes:
+    """The first `length` bytes that `process` says to `question`, fewer where it ends; TimeoutError past `deadline`."""
+    assert process.stdin is not None
+    assert process.stdout is not None
+    with contextlib.suppress(BrokenPipeError):  # its end says why
+        process.stdin.write(question)
+        process.stdin.flush()
+    waiting = select.poll()
+    waiting.register(process.stdout, select.POLLIN)
+    said = b""
+    while len(said) < length:
+        if not waiting.poll(max(0.0, deadline - time.monotonic()) * 1000):
+            raise TimeoutError
+        part = os.read(process.stdout.fileno(), length - len(said))
+        if not part:
+            break
+        said += part
+    return said
+
+
+def _ended(process: subprocess.Popen[bytes]) -> tuple[bytes, bytes]:
+    """What else `process`, which has failed, said until its end."""
+    assert process.stdin is not None
+    with contextlib.suppress(BrokenPipeError):
+        process.stdin.close()
+    process.stdin = None
+    try:
+        return process.communicate(timeout=GRACE_S)
+    except subprocess.TimeoutExpired:
+        _kill(process)
+        return b"", b""
 
 
 def _feed(stdin: IO[bytes], data: bytes) -> None:

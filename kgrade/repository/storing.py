@@ -1,9 +1,10 @@
-"""Storing objects, any number in one go: git unpacks them from a pack (gitformat-pack(5)) that is made here.
+"""Storing objects, any number in one go.
 
-One process instead of one an object. `unpack-objects` writes loose objects, flushed as `core.fsync` says; it leaves
-those that are there already, and, without `--strict`, takes a tree whose neighbours git finds fault with: they must
-not keep a grade from being saved. Thousands, which an import brings, stay in the pack: one file to flush. What need not
-be on the disk at once is written here as loose objects, without any process.
+Few are written here as loose objects (gitrepository-layout(5)), without any process of git's. Many, and those of a
+repository that several users write to, whose rights git sets, go through a pack (gitformat-pack(5)) made here:
+`unpack-objects` writes loose objects as well and leaves those that are there already. Neither looks closer at what is
+in a tree: neighbours that git finds fault with must not keep a grade from being saved. Thousands, which an import
+brings, stay in the pack: one file to flush.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from kgrade.records.neutral import neutral
 from kgrade.repository.objects import object_id
 from kgrade.repository.runner import Git, GitError
 
-COMMAND: Final = ("unpack-objects", "-q")
+AS_OBJECTS: Final = ("unpack-objects", "-q")
 AS_A_PACK: Final = ("index-pack", "--stdin")
 MANY = 1000
 _TYPES: Final = {"commit": 1, "tree": 2, "blob": 3}
@@ -38,28 +39,35 @@ def store(git: Git, objects: Sequence[NewObject], *, durable: bool = True) -> li
 
     They are on the disk when it returns, unless they need not be `durable`: then that is the system's to decide.
     """
-    if objects and not durable and len(objects) < MANY and "core.sharedrepository" not in git.settings:
-        return [_loose(git, each) for each in objects]
+    if objects and len(objects) < MANY and "core.sharedrepository" not in git.settings:
+        return [_loose(git, each, durable=durable) for each in objects]
     if objects:
         body = b"PACK" + (2).to_bytes(4, "big") + len(objects).to_bytes(4, "big") + b"".join(map(_packed, objects))
         end = hashlib.new(git.object_format, body, usedforsecurity=False).digest()
-        git.run(COMMAND if len(objects) < MANY else AS_A_PACK, input=body + end, durable=durable)
+        git.run(AS_OBJECTS if len(objects) < MANY else AS_A_PACK, input=body + end, durable=durable)
     return [object_id(kind, content, git.object_format) for kind, content in objects]
 
 
-def _loose(git: Git, new: NewObject) -> str:
-    """Store one object as gitrepository-layout(5) says, as a file that no reader sees half written; return its id."""
+def _loose(git: Git, new: NewObject, *, durable: bool) -> str:
+    """Store one object as a file that no reader sees half written; return its id."""
     oid = object_id(new.kind, new.content, git.object_format)
     path = git.common_dir / "objects" / oid[:2] / oid[2:]
     if path.exists():
         return oid
+    temporary: Path | None = None
     try:
         path.parent.mkdir(exist_ok=True)
         with tempfile.NamedTemporaryFile(dir=path.parent, prefix="tmp_obj_", delete=False) as file:
+            temporary = Path(file.name)
             file.write(zlib.compress(f"{new.kind} {len(new.content)}\0".encode() + new.content, 1))
-        Path(file.name).chmod(0o444)
-        os.replace(file.name, path)
+            if durable:
+                file.flush()
+                os.fsync(file.fileno())
+        temporary.chmod(0o444)
+        os.replace(temporary, path)
     except OSError as why:
+        if temporary is not None:
+            temporary.unlink(missing_ok=True)
         raise GitError(f"an object could not be stored in {neutral(str(path.parent))}: {why.strerror}") from None
     return oid
 

@@ -36,7 +36,8 @@ JITTER_S = 0.05  # a turn in the race for a branch, at least; else as long as th
 MOST_TURNS = 8
 FIRST_RETRY_S = 2.0
 LAST_RETRY_S = 300.0
-FRESH_S = 30.0  # for which other branches are not asked for while there is something to push
+APART_S = 3.0  # after which a checkout with changes of the person's own is looked at again
+FRESH_S = 30.0  # for which others are not asked for while there is something to push, or was a moment ago
 
 Trouble = Literal["", "offline", "slow", "refused", "collision", "rewritten", "locked", "busy"]
 
@@ -44,7 +45,8 @@ Trouble = Literal["", "offline", "slow", "refused", "collision", "rewritten", "l
 class Standing(msgspec.Struct, frozen=True):
     """How the person's commits stand with the remote after one step.
 
-    `state` is `pushed` only when the remote itself has shown that it holds everything. `reason` is one sentence,
+    `state` is `pushed` only when the remote itself has said or shown that it holds everything: a server names each ref
+    that it moved. Whatever else a push ends with, it may have landed, so the remote is asked. `reason` is one sentence,
     empty when all is well. `retry_in` is in seconds; None means that trying again alone will not help: a hook
     refused, a branch was rewritten, or two versions of one file wait for a choice (`collision`).
     """
@@ -99,6 +101,13 @@ class Sync:
         self._alarms: dict[str, str] = {}
         self._carried: frozenset[str] = frozenset()
         self._looks_first = False
+        self._moved_on = False
+        """Others were seen to move the branch since it was looked at."""
+        self._sent_along = False
+        """All that waited went along with a push since the last step."""
+        self._looked = float("-inf")
+        self._apart: tuple[str, float] | None = None
+        """Where the local branch stood when it could not follow the remote's, and when that was."""
         self._choices: dict[str, Literal["mine", "theirs"]] = {}
 
     def waiting(self) -> list[Waiting]:
@@ -137,9 +146,13 @@ class Sync:
         box, seen = self.branch.outbox(), read_ref(self._git, self.branch.seen_ref)
         return RefMove(self.branch.ref, box.tip, seen) if box is not None and seen and box.base == seen else None
 
-    def unload(self) -> None:
-        """What `load` said went to the remote, which took it or not: the next step looks before it pushes."""
-        self._looks_first = True
+    def unload(self, move: RefMove, *, taken: bool) -> None:
+        """What `load` said went to the remote, which took it or not: then the next step looks before it pushes."""
+        box = Outbox(move.new, move.old) if move.new else None
+        if box is None or not taken or not self.branch.landed(box):
+            self._looks_first, self._moved_on = True, not taken
+        else:
+            self._sent_along = True
 
     def refusal(self, cancel: threading.Event | None = None) -> str:
         """Why this person may not push to the branch, in a few words, found out without a change; empty if they may."""
@@ -183,13 +196,19 @@ class Sync:
         answer = Answer("taken")
         locked, tried = 0, None
         looks_first, self._looks_first = self._looks_first, False
+        moved_on, self._moved_on = self._moved_on, False
+        sent_along, self._sent_along = self._sent_along, False
+        if sent_along and self._steady() - self._looked < FRESH_S and self.branch.outbox() is None:
+            self._follow(self.branch.remote_tip())  # what others did is for the next step, as after any other push
+            return Standing("pushed", alarms=tuple(self._alarms.values()))
         for attempt in range(TRIES + 1):
             began = self._steady()
             # What was seen last is where the branch stands, mostly; where it does not, the push says so.
             tip = self._seen_last() if not attempt and not looks_first else None
             onto = tip
             if tip is None:
-                tip = self._look(cancel, moved=answer.outcome in ("behind", "locked"))
+                tip = self._look(cancel, moved=moved_on or answer.outcome in ("behind", "locked"))
+                moved_on = False
             box = self._landed(tip)
             if box is None:
                 self._follow(tip)
@@ -206,7 +225,11 @@ class Sync:
                 return self._committed("locked", f"{where} is locked ({answer.words}); tell a lead", again=True)
             if attempt == TRIES:
                 break
-            answer, tried, along = self._push(box, tip, cancel, onto=onto, along=along), tip, ()
+            answer, sent = self._push(box, tip, cancel, onto=onto, along=along)
+            if answer.outcome == "taken" and sent is not None and self.branch.landed(sent):
+                self._follow(sent.tip)
+                return Standing("pushed", alarms=tuple(self._alarms.values()))
+            tried, along = tip, ()
             if answer.outcome in ("behind", "locked"):
                 # Binary exponential back-off: of many that try at once only one gets on, and the others cost it time.
                 turn = max(JITTER_S, self._steady() - began)
@@ -228,6 +251,7 @@ class Sync:
         Where it is known to have `moved`, it is fetched without asking what it is first.
         """
         branch = self.branch
+        self._looked = self._steady()
         seen = branch.remote_tip()
         if moved and read_ref(self._git, branch.seen_ref) is not None:
             with contextlib.suppress(UnreachableError, SlowError):  # which a branch that is gone looks like too
@@ -293,25 +317,32 @@ class Sync:
 
     def _push(
         self, box: Outbox, tip: str | None, cancel: threading.Event, *, onto: str | None, along: Sequence[RefMove]
-    ) -> Answer:
+    ) -> tuple[Answer, Outbox | None]:
+        """Push `box`, on `tip`; what came of it, and the outbox that was pushed, None where none was."""
         new = self.branch.rebuilt(box, tip, self._committer)
         if new != box.tip:
             try:
                 self.branch.set_outbox(Outbox(new, tip), box)
             except (RefMovedError, RefBusyError):
-                return Answer("behind")
+                return Answer("behind"), None
+            box = Outbox(new, tip)
         if new == tip:
-            return Answer("taken")
+            return Answer("taken"), None
         answer = self.remote.push(new, self.branch.ref, cancel, onto=onto, along=along)
         self._carried |= answer.along
         if along and answer.outcome == "refused":  # perhaps for the sake of what went along
-            return self.remote.push(new, self.branch.ref, cancel, onto=onto)
-        return answer
+            answer = self.remote.push(new, self.branch.ref, cancel, onto=onto)
+        return answer, box
 
     def _follow(self, tip: str | None) -> None:
         """Fast-forward the local branch where that cannot disturb anyone."""
         local = self.branch.tip()
-        if tip is None or local in (None, tip) or not is_ancestor(self._git, local or tip, tip):
+        if tip is None or local is None or local == tip:
+            return
+        if self._apart is not None and self._apart[0] == local and self._steady() - self._apart[1] < APART_S:
+            return
+        self._apart = None
+        if not is_ancestor(self._git, local, tip):
             return
         if rebased_in(self._git, self.branch.ref):
             return
@@ -321,6 +352,8 @@ class Sync:
         elif len(checkouts) == 1 and is_clean(checkouts[0]):
             # Refuses by itself when an untracked file is in the way.
             checkouts[0].run(["merge", "--ff-only", "--quiet", tip], check=False)
+        else:
+            self._apart = local, self._steady()
 
     def _committed(
         self, trouble: Trouble, reason: str, *, again: bool, collision: CollisionError | None = None

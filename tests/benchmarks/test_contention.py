@@ -91,8 +91,8 @@ def bare_loop(clone: Path, branch: str, numbers: Iterator[int], each: int) -> No
 
 
 BECAUSE = (
-    "a claim is made and stored, the remote is asked what it holds, and two refs of one's own move, for all of which"
-    " a bare loop has no process to start"
+    "a claim is made as well, which several want at once, and the program follows the queue, for all of which a bare"
+    " loop has nothing to do"
 )
 
 

@@ -1,12 +1,17 @@
 """One evaluator's process: grades what the desk offers, one item after the other, until the queue is empty.
 
-`python -m tests.desk.grading_process CLONE EVALUATOR`; each item that is in a commit is a line of output.
+Each item that is in a commit is told at once. `evaluators` starts such processes from one that has imported all they
+need, so that a machine with few cores is busy with grading and not with starting interpreters.
 """
 
 from __future__ import annotations
 
-import sys
+import multiprocessing
+import os
 import time
+from collections.abc import Callable, Mapping
+from multiprocessing.connection import Connection
+from multiprocessing.context import ForkServerContext
 from pathlib import Path
 
 from kgrade.desk import Desk, EmptyQueue
@@ -25,8 +30,8 @@ def next_item(desk: Desk) -> ItemId | EmptyQueue:
                 time.sleep(0.1)
 
 
-def grade_all(desk: Desk) -> None:
-    """Do what the app does with an item: open, score, save, send."""
+def grade_all(desk: Desk, tell: Callable[[str], None]) -> None:
+    """Do what the app does with an item: open, score, save, send; `tell` of each that is in a commit."""
     desk.sync()
     item = next_item(desk)
     while isinstance(item, ItemId):
@@ -34,7 +39,7 @@ def grade_all(desk: Desk) -> None:
         if sitting.read_only is None:
             fill(sitting)
             desk.save(sitting, follow=False)
-            print(item, flush=True)
+            tell(str(item))
         sitting.close()
         item = next_item(desk)
         desk.sync()
@@ -49,9 +54,21 @@ def send_all(desk: Desk) -> None:
             raise RuntimeError(standing.reason)
 
 
-if __name__ == "__main__":
-    mine = Desk.open(Path(sys.argv[1]), evaluator=sys.argv[2])
-    grade_all(mine)
+def evaluate(clone: Path, evaluator: str, told: Connection, environment: Mapping[str, str]) -> None:
+    """Grade until the queue is empty for `evaluator`; the last that is told is `done`."""
+    os.environ.clear()
+    os.environ.update(environment)
+    errors = os.open(clone / ".git" / "stderr", os.O_WRONLY | os.O_CREAT | os.O_APPEND)
+    os.dup2(errors, 2)
+    mine = Desk.open(clone, evaluator=evaluator)
+    grade_all(mine, told.send)
     send_all(mine)
     mine.close()
-    print("done", flush=True)
+    told.send("done")
+
+
+def evaluators() -> ForkServerContext:
+    """Where such processes are begun, with `evaluate` as what they do."""
+    context = multiprocessing.get_context("forkserver")
+    context.set_forkserver_preload([__name__])
+    return context

@@ -1,7 +1,10 @@
 """The whole work of an evaluator without a screen, on real repositories."""
 
+import errno
+import os
 import subprocess
 import sys
+from types import SimpleNamespace
 
 import pytest
 
@@ -10,6 +13,7 @@ from kgrade.records import codec
 from kgrade.records.faults import BadRecord
 from kgrade.records.grade import GateAnswer, Grade, LineNote, Score
 from kgrade.records.slugs import ItemId
+from kgrade.repository import storing
 from tests.desk.conftest import SMALL_QUEUE, small_queue
 from tests.desk.test_feedback import evidence
 
@@ -401,6 +405,22 @@ def test_a_full_disk_at_the_draft_is_loud_and_loses_nothing(ada, open_desk, monk
     assert sitting.sheet.scores.keys() == {"numerics"}
     sitting.score("quality", 3)
     assert desk.sit(S01).sheet.scores.keys() == {"numerics", "quality"}
+
+
+def test_a_full_disk_at_the_commit_leaves_the_draft_and_no_half_object(ada, open_desk, monkeypatch):
+    def full(file):
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    desk = open_desk(ada)
+    fill(sitting := desk.sit(S01))
+    monkeypatch.setattr(storing, "os", SimpleNamespace(fsync=full, replace=os.replace))
+    with pytest.raises(DeskError, match=r"stays a draft.*No space left"):
+        desk.save(sitting)
+    monkeypatch.undo()
+    assert sitting.status == "Draft"
+    assert not list((ada.path / ".git" / "objects").glob("*/tmp_obj_*"))
+    desk.save(sitting)
+    assert sitting.status == "Committed"
 
 
 def test_the_small_queue_has_no_faults(ada, open_desk):

@@ -5,13 +5,13 @@ from __future__ import annotations
 import os
 import random
 import selectors
-import signal
 import subprocess
-import sys
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
+from multiprocessing.connection import Connection
+from multiprocessing.process import BaseProcess
 from pathlib import Path
 
 import pytest
@@ -20,9 +20,10 @@ from kgrade.records.settings import Settings
 from kgrade.records.slugs import ItemId
 from kgrade.repository.plan import Plan
 from tests.conftest import Repo
+from tests.desk.grading_process import evaluate, evaluators
 from tests.large_queue import large_queue
 
-PROJECT = Path(__file__).resolve().parents[2]
+START = evaluators()
 DOUBLE_PERCENT = 20
 STALLED_S = 300
 """No line from any process for so long means that they stand still."""
@@ -39,16 +40,14 @@ class Evaluator:
     kills_at: list[int]
     killed: int = 0
     said: list[str] = field(default_factory=list)
-    process: subprocess.Popen[bytes] | None = None
+    process: BaseProcess | None = None
 
-    def begin(self) -> subprocess.Popen[bytes]:
-        command = [sys.executable, "-m", "tests.desk.grading_process", str(self.clone), self.name]
-        environment = {**os.environ, "PYTHONPATH": str(PROJECT)}
-        with (self.clone / ".git" / "stderr").open("ab") as errors:
-            self.process = subprocess.Popen(
-                command, cwd=PROJECT, env=environment, stdout=subprocess.PIPE, stderr=errors
-            )
-        return self.process
+    def begin(self) -> Connection:
+        hear, tell = START.Pipe(duplex=False)
+        self.process = START.Process(target=evaluate, args=(self.clone, self.name, tell, dict(os.environ)))
+        self.process.start()
+        tell.close()
+        return hear
 
     def errors(self) -> str:
         return (self.clone / ".git" / "stderr").read_text()
@@ -59,9 +58,7 @@ def all_work(evaluators: list[Evaluator], chance: random.Random) -> None:
     with selectors.DefaultSelector() as waiting:
 
         def begin(who: Evaluator) -> None:
-            stream = who.begin().stdout
-            assert stream is not None
-            waiting.register(stream, selectors.EVENT_READ, who)
+            waiting.register(who.begin(), selectors.EVENT_READ, who)
 
         for who in evaluators:
             begin(who)
@@ -70,28 +67,32 @@ def all_work(evaluators: list[Evaluator], chance: random.Random) -> None:
             assert ready, f"nothing moves: {[who.errors() for who in evaluators]}"
             for key, _ in ready:
                 who: Evaluator = key.data
-                line = key.fileobj.readline().decode().strip()
-                if line:
-                    who.said.append(line)
-                if line and who.kills_at and len(who.said) >= who.kills_at[0]:
+                told: Connection = key.fileobj
+                is_over = False
+                try:
+                    who.said.append(told.recv())
+                except EOFError:
+                    is_over = True
+                if not is_over and not (who.kills_at and len(who.said) >= who.kills_at[0]):
+                    continue
+                waiting.unregister(told)
+                told.close()
+                if is_over:
+                    who.process.join()
+                    assert who.process.exitcode == 0, who.errors()
+                else:
                     _kill(who, chance)
-                    waiting.unregister(key.fileobj)
                     begin(who)
-                elif not line:
-                    waiting.unregister(key.fileobj)
-                    assert who.process.wait() == 0, who.errors()
 
 
 def _kill(who: Evaluator, chance: random.Random) -> None:
     """Kill at any moment of the work that follows a grade; what git had begun for it ends by itself."""
     who.kills_at.pop(0)
-    try:
-        who.process.wait(timeout=chance.uniform(0, 0.4))
-    except subprocess.TimeoutExpired:
-        who.process.send_signal(signal.SIGKILL)
+    who.process.join(timeout=chance.uniform(0, 0.4))
+    if who.process.is_alive():
+        who.process.kill()
         who.killed += 1
-    who.process.wait()
-    who.process.stdout.close()
+    who.process.join()
 
 
 @pytest.fixture
@@ -140,13 +141,14 @@ def sound(repo: Repo) -> None:
     repo.git("fsck", "--strict", "--no-dangling")
 
 
-@pytest.mark.parametrize("mode", list(MODES))
 @pytest.mark.parametrize(
-    ("people", "tasks", "per_task", "kills"),
+    ("mode", "people", "tasks", "per_task", "kills"),
     [
-        (4, 2, 7, 1),
-        pytest.param(8, 4, 24, 1, marks=pytest.mark.long),
-        pytest.param(32, 20, 50, 3, marks=pytest.mark.long),
+        ("shared", 8, 4, 24, 1),
+        ("own", 4, 2, 7, 1),
+        pytest.param("own", 8, 4, 24, 1, marks=pytest.mark.long),
+        pytest.param("shared", 32, 20, 50, 3, marks=pytest.mark.long),
+        pytest.param("own", 32, 20, 50, 3, marks=pytest.mark.long),
     ],
 )
 def test_no_item_is_graded_twice_by_chance_none_is_lost_and_none_is_left(
@@ -155,11 +157,11 @@ def test_no_item_is_graded_twice_by_chance_none_is_lost_and_none_is_left(
     hub = hub_of(tasks, per_task, mode)
     chance = random.Random(f"{mode} {people}")
     share = tasks * per_task // people
-    evaluators = [
+    people_at_work = [
         Evaluator(path.name, path, sorted(chance.randint(1, max(1, share - 2)) for _ in range(kills)))
         for path in clones(hub, people)
     ]
-    all_work(evaluators, chance)
+    all_work(people_at_work, chance)
 
     plan = Plan(Settings(double_grade_percent=DOUBLE_PERCENT))
     items = [ItemId(f"task-{task:05d}") for task in range(tasks)]
@@ -167,10 +169,10 @@ def test_no_item_is_graded_twice_by_chance_none_is_lost_and_none_is_left(
     found = grades_at(hub)
     assert {str(item): len(found.get(item, ())) for item in items} == {str(i): plan.graders(i) for i in items}
     assert found.keys() <= set(items)
-    for who in evaluators:
+    for who in people_at_work:
         graded = {str(item) for item, by in found.items() if who.name in by}
         assert {line for line in who.said if line != "done"} <= graded
         assert who.said[-1] == "done"
-    assert sum(who.killed for who in evaluators) >= people * kills // 2
-    for repo in (hub, *(Repo(who.clone) for who in evaluators)):
+    assert sum(who.killed for who in people_at_work) >= people * kills // 2
+    for repo in (hub, *(Repo(who.clone) for who in people_at_work)):
         sound(repo)

@@ -229,3 +229,15 @@ def test_a_server_that_refuses_claims_says_so(make_repo: Callable[..., Repo], hu
     hook.chmod(0o755)
     with pytest.raises(GitError, match="did not take a claim: no claims here"):
         claims_of(make_repo("ada", clone=hub), "ada").acquire(S01)
+
+
+def test_a_lock_left_on_a_claim_at_the_remote_is_named_and_left(make_repo: Callable[..., Repo], hub: Repo) -> None:
+    lock = hub.path / f"{REF}.lock"
+    lock.parent.mkdir(parents=True)
+    lock.touch()
+    ada = claims_of(make_repo("ada", clone=hub), "ada")
+    with pytest.raises(GitError, match=f"origin keeps {REF} locked; ask a lead"):
+        ada.acquire(S01)
+    assert lock.exists()
+    lock.unlink()
+    assert ada.acquire(S01).ref == REF

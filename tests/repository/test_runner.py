@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from kgrade.repository.runner import Git, GitCancelledError, GitTimeoutError
+from kgrade.repository.runner import Git, GitCancelledError, GitTimeoutError, Result
 from tests.conftest import Repo
 
 
@@ -63,26 +63,40 @@ def test_a_command_that_reads_nothing_is_not_disturbed_by_its_input(make_repo: C
     assert Git.open(make_repo().path).run(["version"], input=bytes(1 << 20)).text.startswith("git version")
 
 
-def test_what_was_made_ready_does_the_work_once_and_one_that_died_is_started_again(
+def test_what_was_made_ready_answers_again_and_again_and_one_that_died_is_started_again(
     make_repo: Callable[..., Repo],
 ) -> None:
     git = Git.open(make_repo().path)
-    command = ["hash-object", "--stdin"]
-    expected = git.run(command, input=b"a grade").text
+    blob = git.run(["hash-object", "-w", "--stdin"], input=b"a grade").text
+    answer = f"{blob} blob 7\na grade\n".encode()
+    command = ["cat-file", "--batch"]
+    question = f"{blob}\n".encode()
+    assert git.ask(command, question, answer) is None
     git.get_ready(command)
-    (spare,) = git._spares.values()
+    (ready,) = git._ready.values()
+    for _ in range(3):
+        assert git.ask(command, question, answer) == Result(answer, b"", 0)
+        git.get_ready(command)
+    assert list(git._ready.values()) == [ready]
+    ready.kill()
+    ready.wait()
+    assert git.ask(command, question, answer) is None
     git.get_ready(command)
-    assert list(git._spares.values()) == [spare]
-    assert git.run(command, input=b"a grade").text == expected
-    assert spare.returncode == 0
-    assert not git._spares
-    git.get_ready(command)
-    (killed,) = git._spares.values()
-    killed.kill()
-    killed.wait()
-    assert git.run(command, input=b"a grade").text == expected
-    git.get_ready(command)
-    (left,) = git._spares.values()
+    (left,) = git._ready.values()
     git.let_go()
     assert left.returncode is not None
-    assert not git._spares
+    assert not git._ready
+
+
+def test_what_was_made_ready_and_answers_otherwise_ends_with_its_words(make_repo: Callable[..., Repo]) -> None:
+    git = Git.open(make_repo().path)
+    command = ["update-ref", "-z", "--stdin"]
+    git.get_ready(command)
+    result = git.ask(command, b"start\0nonsense\0", b"start: ok\ncommit: ok\n")
+    assert result is not None
+    assert (result.stdout, result.code) == (b"start: ok\n", 128)
+    assert "nonsense" in result.words
+    assert git.ask(command, b"start\0", b"start: ok\n") is None
+    git.get_ready(command)
+    with pytest.raises(GitTimeoutError):
+        git.ask(command, b"start\0", b"start: ok\nand more", timeout=0.2)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 from collections.abc import Callable, Iterator, Sequence
@@ -57,6 +58,8 @@ def test_what_a_save_writes_is_on_the_disk_when_it_returns(
 ) -> None:
     trace = tmp_path / "trace"
     monkeypatch.setenv("GIT_TRACE2_EVENT", str(trace))
+    flush, files = os.fsync, []
+    monkeypatch.setattr(os, "fsync", lambda file: (files.append(os.readlink(f"/proc/self/fd/{file}")), flush(file)))
     save(queue)
     flushed: dict[str, int] = {}
     command = ""
@@ -66,7 +69,8 @@ def test_what_a_save_writes_is_on_the_disk_when_it_returns(
         if event.get("category") == "fsync" and event["key"].startswith("fsync/hardware"):
             flushed[command] = flushed.get(command, 0) + int(event["value"])
     # One blob, the six trees from the root to grades/, and the commit.
-    assert flushed == {"unpack-objects": 8, "update-ref": 1, "update-index": 1}
+    assert len([file for file in files if "/objects/" in file]) == 8
+    assert flushed == {"update-ref": 1, "update-index": 1}
 
 
 def test_a_neighbour_that_git_finds_fault_with_does_not_stop_a_save(make_repo: Callable[..., Repo]) -> None:
