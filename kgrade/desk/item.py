@@ -186,6 +186,9 @@ def _about(snapshot: Snapshot, item: ItemId) -> About:
 def _record(snapshot: Snapshot, kind: type[R], path: str) -> R:
     try:
         data = snapshot.read(path)
+    except TooLargeError as why:
+        expected = f"at most {codec.largest(path)}"
+        raise BadRecord([Fault(path=path, found=f"{why.size} bytes", expected=expected)]) from None
     except GitError as why:
         name = kind.__name__.lower()
         raise BadRecord([Fault(path=path, found=str(why), expected=f"a {name}", advice=f"write {path}")]) from None

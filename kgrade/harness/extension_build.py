@@ -29,6 +29,8 @@ METHOD = (
 )
 HEADERS = Path(__file__).parent / "build" / "torch_headers"
 FOLDER = "extensions"
+MOST_UNITS = 32
+MOST_LINES = 1 << 24
 _WHOLE = re.compile(r"PYBIND11_MODULE|\bpy::|\bpybind11\b|torch::(nn|optim|jit|data|autograd)\b")
 _OF_ANOTHER_ARCHITECTURE = re.compile(r"--?(gencode|arch|code|gpu-architecture|gpu-code|generate-code)\b(=.*)?")
 _LACKING = re.compile(r"\b(cublas|cusparse|cusolver|cudnn|curand|cufft|nccl)\w*")
@@ -91,7 +93,7 @@ def units_of(run: Run, recorded: Recorded, torch: TorchHeaders, toolkit: Toolkit
     folder.chmod(0o755)
     units = []
     for number, extension in enumerate(recorded.extensions):
-        name = re.sub(r"\W", "_", extension.name)[:60] or "extension"
+        name = _word(extension.name)
         for count, pieces in enumerate(extension.pieces):
             unit = f"{name}.{number}" if len(recorded.extensions) > 1 else name
             unit = f"{unit}.{count}" if len(extension.pieces) > 1 else unit
@@ -101,28 +103,32 @@ def units_of(run: Run, recorded: Recorded, torch: TorchHeaders, toolkit: Toolkit
             whole, short = options, [f"-I{HEADERS / 'short'}", *options]
             units.append(Unit(unit, source, whole, None) if _WHOLE.search(text) else Unit(unit, source, short, whole))
     item = run.folder / "item"
-    return units, [folder, item, HEADERS, *(Path(each) for each in torch.includes)]
+    return units[:MOST_UNITS], [folder, item, HEADERS, *(Path(each) for each in torch.includes)]
 
 
 def _source(run: Run, recorded: Recorded, made: Path, pieces: Sequence[Piece]) -> Path:
     """Return the submission's own file where it is that which was recorded, else the text written down with lines."""
     if len(pieces) == 1:
         own = here(run, pieces[0].path, recorded.root)
-        if own is not None and own.read_text("utf-8", "replace") == pieces[0].text:
+        if own is not None and own.is_file() and own.read_text("utf-8", "replace") == pieces[0].text:
             return own
     lines = []
     for piece in pieces:
         place = piece.place and _named(recorded, piece.place)
         file, line = place or (piece.path.rpartition("/")[2], 1)
         lines.append(f"#line {line} {_quoted(file)}\n{piece.text}\n")
-    made.write_text("".join(lines), "utf-8")
+    made.write_text("".join(lines), "utf-8", "replace")
     made.chmod(0o644)
     return made
 
 
 def _named(recorded: Recorded, place: tuple[str, int]) -> tuple[str, int] | None:
     file = place[0].removeprefix(recorded.root.rstrip("/") + "/")
-    return (file, place[1]) if file != place[0] and place[1] > 0 else None
+    return (file, place[1]) if file != place[0] and 0 < place[1] < MOST_LINES else None
+
+
+def _word(name: str) -> str:
+    return re.sub(r"\W", "_", name, flags=re.ASCII)[:60] or "extension"
 
 
 def _quoted(text: str) -> str:
@@ -134,7 +140,7 @@ def _options(run: Run, recorded: Recorded, extension: Extension, torch: TorchHea
     own = _without_architecture(extension.flags)
     given = [flag for flag in recorded.flags if not (flag.startswith("-std=") and any("-std=" in each for each in own))]
     includes = [found for path in extension.includes if (found := here(run, path, recorded.root)) is not None]
-    name = re.sub(r"\W", "_", extension.name)
+    name = _word(extension.name)
     return [
         *given,
         f"-DTORCH_EXTENSION_NAME={name}",

@@ -29,6 +29,8 @@ from kgrade.records.evidence import Failure
 MENTIONED = b"cpp_extension"
 RECORDING = Method("torch", None, "extensions recorded, and not made", ())
 MOST_EXTENSIONS = 32
+MOST_FLAGS = 64
+LONGEST_FLAG = 4000
 _RECORD_S = 30.0
 _ONE_ENTRY = "Name the function as the task's `entry` says."
 
@@ -112,7 +114,10 @@ def _recorded(run: Run, workers: Standby) -> Recorded:
             facts.append(f"its import ended early, so what it makes after that is not known: {why.reason}"[:500])
         elif why is not None:
             raise why
-        return Recorded(told.extensions[:MOST_EXTENSIONS], told.flags, None, facts, worker.place(""))
+        flags = _sane(told.flags)
+        for each in told.extensions:
+            each.flags = _sane(each.flags)
+        return Recorded(told.extensions[:MOST_EXTENSIONS], flags, None, facts, worker.place(""))
     except Lost as lost:
         return Recorded(failure=failure(lost), facts=facts)
     finally:
@@ -125,6 +130,11 @@ def _told(text: bytes) -> _Told:
         return msgspec.json.decode(text, type=_Told)
     except msgspec.DecodeError as error:
         raise Lost("form", f"what it recorded cannot be read: {error}", str(error), alive=False) from None
+
+
+def _sane(flags: Sequence[str]) -> list[str]:
+    """Leave out what no command could be given: hostile code may have written the flags."""
+    return [flag for flag in flags[:MOST_FLAGS] if "\0" not in flag and len(flag) < LONGEST_FLAG]
 
 
 def _called(run: Run, worker: Any) -> str | None:
@@ -150,9 +160,9 @@ def _called(run: Run, worker: Any) -> str | None:
 
 
 def here(run: Run, path: str, root: str) -> Path | None:
-    """Return where a file that the worker calls `path` lies here, if it is one of the submission's."""
-    inside = path.removeprefix(root.rstrip("/") + "/")
-    if inside == path or ".." in Path(inside).parts:
+    """Return where a file or folder that the worker calls `path` lies here, if it is one of the submission's."""
+    inside = f"{path}/".removeprefix(f"{root.rstrip('/')}/solution/")
+    known = [f"{each}/" for each in (*(run.source.solution or {}), *run.source.beside)]
+    if inside == f"{path}/" or not any(each.startswith(inside) for each in known):
         return None
-    found = run.folder / "item" / inside
-    return found if found.exists() and not found.is_symlink() else None
+    return run.folder / "item" / "solution" / inside

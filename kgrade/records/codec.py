@@ -10,7 +10,7 @@ import difflib
 import functools
 import re
 from collections.abc import Iterator
-from typing import Annotated, Any, Literal, TypeVar, Union
+from typing import Annotated, Any, Final, Literal, TypeVar, Union
 
 import msgspec
 from msgspec import inspect
@@ -20,6 +20,16 @@ from kgrade.records.base import Record
 from kgrade.records.faults import BadRecord, Fault, Problem
 
 R = TypeVar("R", bound=Record)
+
+_LARGEST_JSON: Final = 64 << 20
+
+
+def largest(path: str) -> int:
+    """Bytes up to which a record at `path` is read.
+
+    What machines write as JSON is read quickly and may be long: the evidence of 10,000 cases has 20 MB.
+    """
+    return _LARGEST_JSON if path.endswith(".json") else yaml_text.LARGEST_FILE
 
 
 def decode(kind: type[R], data: bytes, path: str) -> R:
@@ -64,7 +74,7 @@ _TAG_FIRST = re.compile(rb'\s*\{\s*"schema"\s*:')
 
 def _at_once(kind: type[R], data: bytes, path: str) -> R | None:
     """The record where it is sound and simply written, as nearly all are; None says nothing but to look closely."""
-    if len(data) > yaml_text.LARGEST_FILE:
+    if len(data) > largest(path):
         return None
     try:
         if path.endswith(".json"):
@@ -93,8 +103,8 @@ def _shape(kind: type[Record]) -> inspect.Type:
 
 
 def _json(data: bytes, path: str) -> Any:
-    if len(data) > yaml_text.LARGEST_FILE:
-        raise BadRecord([Fault(path=path, found=f"{len(data)} bytes", expected=f"at most {yaml_text.LARGEST_FILE}")])
+    if len(data) > largest(path):
+        raise BadRecord([Fault(path=path, found=f"{len(data)} bytes", expected=f"at most {largest(path)}")])
     try:
         return msgspec.json.decode(data)
     except (msgspec.DecodeError, UnicodeDecodeError) as why:

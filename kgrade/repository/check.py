@@ -22,7 +22,7 @@ from kgrade.records.submission import Submission
 from kgrade.records.task import Task
 from kgrade.repository.plan import ASSIGNMENTS
 from kgrade.repository.runner import GitError
-from kgrade.repository.tree import Entry, TreeError, split_path
+from kgrade.repository.tree import READ_LIMIT, Entry, TreeError, split_path
 
 R = TypeVar("R", bound=Record)
 
@@ -41,8 +41,8 @@ class Files(Protocol):
     def list(self, path: str) -> tuple[Entry, ...]:
         """The entries of a folder."""
 
-    def read(self, path: str) -> bytes:
-        """The bytes of a file."""
+    def read(self, path: str, limit: int | None = None) -> bytes:
+        """The bytes of a file, of at most `limit` bytes."""
 
     def walk(self, path: str) -> Iterable[tuple[str, Entry]]:
         """Everything below a folder that is not a folder, and every faulty entry."""
@@ -101,7 +101,7 @@ class _Check:
 
     def _text(self, path: str) -> Iterator[Fault]:
         try:
-            data = self.files.read(path)
+            data = self.files.read(path, READ_LIMIT)
         except GitError as why:
             yield Fault(path=path, found=str(why), expected="a file that can be read")
             return

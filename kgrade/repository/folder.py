@@ -7,11 +7,11 @@ import stat
 from collections.abc import Iterator
 from pathlib import Path
 
+from kgrade.records import codec
 from kgrade.records.neutral import neutral
 from kgrade.repository.objects import TooLargeError
 from kgrade.repository.tree import (
     DEPTH_LIMIT,
-    READ_LIMIT,
     Entry,
     Kind,
     PathMissingError,
@@ -53,8 +53,9 @@ class Folder:
         entries = (_entry(here / name, name) for name in sorted(os.listdir(here)) if name != ".git")
         return tuple(entry for entry in entries if entry is not None)
 
-    def read(self, path: str, limit: int = READ_LIMIT) -> bytes:
+    def read(self, path: str, limit: int | None = None) -> bytes:
         """The bytes of the file at `path`; raises as `Snapshot.read` does."""
+        limit = codec.largest(path) if limit is None else limit
         found = self.entry(path)
         if found is None:
             raise PathMissingError(f"{path} is missing from {neutral(str(self.root))}")

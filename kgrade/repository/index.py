@@ -400,7 +400,7 @@ class Index:
 
     def _blob(self, kind: type[R], blob: str, path: str) -> tuple[R | None, str | None]:
         try:
-            return codec.decode(kind, self._reader.objects.object(blob, READ_LIMIT)[1], path), None
+            return codec.decode(kind, self._reader.objects.object(blob, codec.largest(path))[1], path), None
         except BadRecord as bad:
             return None, "\n".join(str(fault) for fault in bad.faults)
         except GitError as why:

@@ -11,6 +11,7 @@ from typing import Literal
 
 import msgspec
 
+from kgrade.records import codec
 from kgrade.records.neutral import neutral
 from kgrade.records.slugs import ItemId
 from kgrade.repository.objects import ObjectReader, TooLargeError, object_id
@@ -237,11 +238,13 @@ class Snapshot:
             return ()
         return self._reader.entries(found.oid)
 
-    def read(self, path: str, limit: int = READ_LIMIT) -> bytes:
+    def read(self, path: str, limit: int | None = None) -> bytes:
         """The bytes of the file at `path`.
 
-        Raises PathMissingError, TreeError for anything but a file, and TooLargeError above `limit` bytes.
+        Raises PathMissingError, TreeError for anything but a file, and TooLargeError above `limit` bytes: those of a
+        record where none are given.
         """
+        limit = codec.largest(path) if limit is None else limit
         found = self.entry(path)
         if found is None:
             raise PathMissingError(f"{path} is missing from commit {self.commit[:12]}")

@@ -16,6 +16,7 @@ _FOUND_AT_ONCE: Final = 1024
 _LONGEST: Final = 100_000
 """Characters of one line that are shown."""
 
+_SHOWN_AS_THEY_ARE: Final = bytes([*range(0x20, 0x7F)]) + b"\n"
 _LONGEST_BYTES: Final = 4 * _LONGEST
 
 
@@ -240,15 +241,33 @@ class SourceText:
         ends = [self._offset(line) for line in range(start + 1, stop + 1)]
         return [self._beginning(line, line_end) for line, line_end in zip([begin, *ends], ends)]
 
-    def find(self, needle: str) -> Iterator[int | None]:
-        """Numbers of the lines that hold `needle`; see `Lines.find`."""
-        at = 0
-        while at < (count := len(self)):
-            for index, line in enumerate(self.window(at, min(at + _FOUND_AT_ONCE, count)), at):
-                if holds(line, needle):
-                    yield index
-            at += _FOUND_AT_ONCE
+    def find(self, needle: str, is_whole: Callable[[], bool] = lambda: True) -> Iterator[int | None]:
+        """Numbers of the lines that hold `needle`; see `Lines.find`. While not `is_whole`, what comes is waited for."""
+        at, whole = 0, False
+        while not whole:
+            whole = is_whole()
+            # Of the last line that is there the end may be still to come.
+            count = len(self) - (not whole)
+            while at < count:
+                stop = min(at + _FOUND_AT_ONCE, count)
+                if self._may_hold(at, stop, needle):
+                    for index, line in enumerate(self.window(at, stop), at):
+                        if holds(line, needle):
+                            yield index
+                at = stop
+                yield None
             yield None
+
+    def _may_hold(self, start: int, stop: int, needle: str) -> bool:
+        """Whether some of the lines may hold `needle`; false is certain, and soon known of plain text."""
+        begin, end = self._offset(start), self._offset(stop)
+        if not needle.isascii() or end - begin > _LONGEST:
+            return True
+        raw = self._store.read(begin, end)
+        # What is shown of other bytes, a tab or an escape, is not what stands there.
+        return bool(raw.translate(None, _SHOWN_AS_THEY_ARE)) or needle.encode() in (
+            raw.lower() if needle == needle.lower() else raw
+        )
 
     def _beginning(self, start: int, end: int) -> str:
         """What is shown of the line that stands from `start` to `end`, its own end included if it has one."""

@@ -33,6 +33,20 @@ class Opened:
             level._inner = dict(sorted([*level._inner.items(), (own, Opened(fold))]))
         return True
 
+    def again(self, lines: Lines) -> Opened:
+        """`lines`, which were made anew, with the same folds open, as far as their rows are still there."""
+        opened = Opened(lines)
+        moved = len(lines) - len(self._lines)
+        for own, inner in self._inner.items():
+            text = self._lines[own].text
+            for place in (own, own + moved):
+                row = lines[place] if 0 <= place < len(lines) else None
+                if row is not None and row.fold is not None and row.text == text:
+                    opened._inner[place] = inner.again(row.fold)
+                    break
+        opened._inner = dict(sorted(opened._inner.items()))
+        return opened
+
     def origin(self, index: int) -> int:
         """The number in the lines themselves of row `index`; of a fold's row, that of the row it belongs to."""
         for at, inner in self._inner.items():

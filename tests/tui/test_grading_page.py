@@ -16,6 +16,8 @@ from kgrade.repository.sync import Standing
 from kgrade.tui.keys import KeyTable
 from kgrade.tui.panes import source
 from tests.tui.paper_desk import MAKERS, PaperDesk, item
+from tests.tui.snapshot_desk import MAKERS as OF_ALL_KINDS
+from tests.tui.snapshot_desk import SnapshotDesk
 from tests.tui.stages import Play, play
 
 SCORED = "33333333"
@@ -454,3 +456,22 @@ def test_where_a_slow_remote_decides_what_is_next_it_is_opened_when_it_has() -> 
         assert on.lines[0].startswith("softmax-rows/s02")
 
     play(scene, desk=desk)
+
+
+def test_a_fold_stays_open_while_one_scores_and_notes() -> None:
+
+    async def scene(on: Play) -> None:
+        view = on.app.stage.view
+        while "unchanged lines" not in (view.row.text if view.row else ""):
+            await on.press("j")
+        closed = len(view.position.opened)
+        await on.press("oj")
+        opened, place = len(view.position.opened), view.position.cursor
+        assert opened > closed
+        for keys in ("3", "J", "c3 of 4\r"):
+            await on.press(keys)
+            assert (len(view.position.opened), view.position.cursor) == (opened, place), keys
+        await on.press("gmnoted above\r")
+        assert len(view.position.opened) >= opened
+
+    play(scene, desk=SnapshotDesk(("s01", "s02")), makers=OF_ALL_KINDS)

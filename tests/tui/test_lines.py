@@ -42,6 +42,40 @@ def test_a_million_lines_open_and_are_found_at_both_ends() -> None:
         source[1_000_000]
 
 
+@given(
+    st.lists(st.text("aAkK\u212a\u0130é漢 \t\r\x1b[", max_size=6), max_size=30).map("\n".join),
+    st.text("aAkKiIé漢 [^x", min_size=1, max_size=3),
+)
+def test_a_search_finds_the_lines_that_hold_it(text: str, needle: str) -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(lines_module, "_FOUND_AT_ONCE", 4)
+        source = SourceText(text.encode())
+        expected = [index for index in range(len(source)) if lines_module.holds(source[index], needle)]
+        assert [hit for hit in source.find(needle) if hit is not None] == expected
+
+
+def test_a_search_goes_on_in_what_comes_meanwhile() -> None:
+    class Coming:
+        block = 4
+        data = b"one\nthe nee"
+
+        def __len__(self) -> int:
+            return len(self.data)
+
+        def read(self, start: int, stop: int) -> bytes:
+            return self.data[start:stop]
+
+        @property
+        def newlines(self) -> list[int]:
+            return [self.data[:end].count(b"\n") for end in range(0, len(self.data) + self.block, self.block)]
+
+    store = Coming()
+    found = SourceText(store).find("needle", lambda: store.data.endswith(b"\n"))
+    assert next(found) is None
+    store.data = b"one\nthe needle\nand a needle\n"
+    assert [hit for hit in found if hit is not None] == [1, 2]
+
+
 def test_an_endless_line_is_cut_and_says_by_how_much() -> None:
     assert SourceText(b"x" * 100_010)[0].endswith("x⟨10 more characters⟩")
 

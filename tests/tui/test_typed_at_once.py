@@ -144,6 +144,7 @@ def test_paths_that_score_write_save_and_go_on(pty: Callable[[str], Paths], kind
         if (kind == "screens" and "u" not in (first, second)) or "S" in (first, second):
             paths.compare(first, second)
     if kind == "screens":
+        paths.compare("_", "PgDn")  # by the screen that the key before left
         some = itertools.product([key for key in GRADING if key not in LEAVING], GRADING)
         for first, second in random.Random(3).sample(list(some), 8):
             paths.compare(first, second)

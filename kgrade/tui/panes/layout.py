@@ -12,7 +12,7 @@ from typing import Final, NamedTuple
 from rich.cells import cell_len
 
 from kgrade.records.neutral import neutral
-from kgrade.tui.lines import Lines, Place, Row, Rows, Span
+from kgrade.tui.lines import LazyRows, Lines, Place, Row, Rows, Span
 
 WIDTH: Final = 78
 """Columns that sentences are wrapped to; a table puts what matters most within them."""
@@ -21,6 +21,8 @@ BLANK: Final = Row()
 _LABEL: Final = 12
 _LONGEST: Final = 20_000
 _LONGEST_LABEL: Final = 1_000
+_ALL_WIDTHS: Final = 200
+"""Entries up to which a long table looks at all for the widths of its columns; of more, at about so many others too."""
 
 
 def heading(text: str, note: str = "", style: str = "dim") -> Row:
@@ -88,17 +90,49 @@ class Entry:
 
 def table(columns: Sequence[Column], entries: Sequence[Entry], indent: str = "") -> list[Row]:
     """A table as rows: the titles, then one row an entry. Columns are as wide as their content."""
-    cells = [[_clipped(cell, column.most) for cell, column in zip(entry.cells, columns)] for entry in entries]
-    widths = [
+    cells = [_clipped_all(entry, columns) for entry in entries]
+    widths = _widths(columns, cells)
+    return [
+        _titles(columns, widths, indent),
+        *(_row(entry, line, columns, widths, indent) for entry, line in zip(entries, cells)),
+    ]
+
+
+def long_table(columns: Sequence[Column], count: int, make: Callable[[int], Entry], marks: Sequence[int]) -> Lines:
+    """A table of `count` entries, each made when it is looked at; `marks` are the numbers of those with a mark.
+
+    Columns are as wide as the first entries and some of the others need; a wider cell moves what stands after it.
+    """
+    some = sorted({*range(min(count, _ALL_WIDTHS)), *range(0, count, max(1, count // _ALL_WIDTHS))})
+    widths = _widths(columns, [_clipped_all(make(number), columns) for number in some])
+
+    def row(number: int) -> Row:
+        if not number:
+            return _titles(columns, widths, "")
+        entry = make(number - 1)
+        return _row(entry, _clipped_all(entry, columns), columns, widths, "")
+
+    return LazyRows(count + 1, row, [number + 1 for number in marks])
+
+
+def _titles(columns: Sequence[Column], widths: Sequence[int], indent: str) -> Row:
+    return Row(spans=_padded([Span(column.title, "dim") for column in columns], columns, widths, indent))
+
+
+def _row(entry: Entry, cells: Sequence[Span], columns: Sequence[Column], widths: Sequence[int], indent: str) -> Row:
+    spans = _padded(cells, columns, widths, indent)
+    return Row(spans=spans, mark=entry.mark, fold=entry.fold, place=entry.place, to=entry.to)
+
+
+def _clipped_all(entry: Entry, columns: Sequence[Column]) -> list[Span]:
+    return [_clipped(cell, column.most) for cell, column in zip(entry.cells, columns)]
+
+
+def _widths(columns: Sequence[Column], cells: Sequence[Sequence[Span]]) -> list[int]:
+    return [
         max([cell_len(column.title), *(_cells(row[number].text) for row in cells)])
         for number, column in enumerate(columns)
     ]
-    titles = [Span(column.title, "dim") for column in columns]
-    rows = [Row(spans=_padded(titles, columns, widths, indent))]
-    for entry, line in zip(entries, cells):
-        spans = _padded(line, columns, widths, indent)
-        rows.append(Row(spans=spans, mark=entry.mark, fold=entry.fold, place=entry.place, to=entry.to))
-    return rows
 
 
 def _padded(cells: Sequence[Span], columns: Sequence[Column], widths: Sequence[int], indent: str) -> tuple[Span, ...]:

@@ -24,6 +24,9 @@ _ERROR_BYTES: Final = re.compile(_ERROR.pattern.encode(), re.IGNORECASE)
 _LONG: Final = 400
 _AGAIN_S: Final = 0.1
 
+_MOMENT_S: Final = 0.001
+"""Seconds that a search waits each time for lines that are still to come."""
+
 
 class LogRows:
     """The lines of a log, numbered; `✗` and `!` stand before those that name an error or a warning.
@@ -58,7 +61,8 @@ class LogRows:
 
     def find(self, needle: str) -> Iterator[int | None]:
         """Lines that hold `needle`; see `Lines.find`."""
-        return self._text.find(needle)
+        data = self._data
+        return self._text.find(needle, lambda: isinstance(data, bytes) or data.wait(_MOMENT_S))
 
     def go_on(self) -> float | None:
         """What is large comes by itself; see `Lines.go_on`."""

@@ -61,7 +61,15 @@ def missing_targets(item: Item) -> list[Row]:
     targets = lacking(item)
     if not targets:
         return []
-    rows = [heading(", ".join(targets), "not run", "dim")]
+    unread = [target for target in targets if any(f"/evidence/{target}.json" in fault.path for fault in item.faults)]
+    rows = []
+    if unread:
+        rows = [heading(", ".join(unread), "not readable", "warn")]
+        rows += sentence("There is evidence that cannot be read; the task's pane says why.", "warn", lead="! ")
+    targets = [target for target in targets if target not in unread]
+    if not targets:
+        return rows
+    rows += [heading(", ".join(targets), "not run", "dim")]
     rows += sentence(f"No evidence has been collected for {' or '.join(targets)}.", lead="— ")
     return [*rows, *collect_advice(item)]
 

@@ -11,7 +11,7 @@ from kgrade.tui.pane import Glance, Pane
 from kgrade.tui.panes import figures
 from kgrade.tui.panes.errors import case_details
 from kgrade.tui.panes.glances import aged, worst_state
-from kgrade.tui.panes.layout import BLANK, Column, Entry, Joined, heading, sentence, table
+from kgrade.tui.panes.layout import BLANK, Column, Entry, Joined, Late, heading, long_table, sentence
 from kgrade.tui.panes.logs import log_section
 from kgrade.tui.panes.sections import collected, missing_targets, not_run, provenance, spaced, state, target_heading
 
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from kgrade.desk.sheet import Sheet
 
 _ORDER = ("failed", "error", "passed", "not-run")
+_MARKED = ("failed", "error")
 
 
 def pane(item: Item, sheet: Sheet) -> Pane:
@@ -52,15 +53,13 @@ def _target(target: str, file: EvidenceFile, item: Item) -> list[Lines]:
     head = target_heading(target, file)
     if check.status in ("not-run", "error") and not check.cases:
         return [Rows([*head, *not_run(check, item, "The check")]), *log_section(file, check.log)]
-    sections = [
-        [*head, *_verdict(check)],
-        _cases("required", [case for case in check.cases if case.required]),
-        _cases("extra (outside the contract: cannot fail it)", [case for case in check.cases if not case.required]),
-        _seen(check),
-        _unseen(check, target),
-        provenance(file.evidence.environment, check.method),
-    ]  # fmt: skip
-    return [Rows(spaced(sections)), *([Rows([BLANK])] if check.log else []), *log_section(file, check.log)]
+    lines: list[Lines] = [Rows([*head, *_verdict(check)])]
+    lines += _cases("required", [case for case in check.cases if case.required])
+    extra = [case for case in check.cases if not case.required]
+    lines += _cases("extra (outside the contract: cannot fail it)", extra)
+    rest = [_seen(check), _unseen(check, target), provenance(file.evidence.environment, check.method)]
+    lines.append(Rows([BLANK, *spaced(rest), *([BLANK] if check.log else [])]))
+    return [*lines, *log_section(file, check.log)]
 
 
 def _verdict(check: Check) -> list[Row]:
@@ -72,7 +71,7 @@ def _verdict(check: Check) -> list[Row]:
     return [Row(spans=(state(check.status), Span(text))), *(sentence(check.reason) if check.reason else [])]
 
 
-def _cases(title: str, cases: list[CaseCheck]) -> list[Row]:
+def _cases(title: str, cases: list[CaseCheck]) -> list[Lines]:
     """One row a case. A pass is a pass at the tolerance beside; the framework's figure says what a library reaches."""
     if not cases:
         return []
@@ -82,11 +81,15 @@ def _cases(title: str, cases: list[CaseCheck]) -> list[Row]:
         Column("tolerance (max |ref|)", most=60),
     ]  # fmt: skip
     ordered = sorted(cases, key=_gravity)
-    entries = [
-        Entry(_cells(case), mark="case" if case.status in ("failed", "error") else "", fold=Rows(case_details(case)))
-        for case in ordered
-    ]
-    return [heading(title, f"{len(cases)}, o opens a case"), *table(columns, entries)]
+    marks = [number for number, case in enumerate(ordered) if case.status in _MARKED]
+
+    def entry(number: int) -> Entry:
+        case = ordered[number]
+        details = Late(lambda: Rows(case_details(case)))
+        return Entry(_cells(case), mark="case" if case.status in _MARKED else "", fold=details)
+
+    head = heading(title, f"{len(cases)}, o opens a case")
+    return [Rows([BLANK, head]), long_table(columns, len(ordered), entry, marks)]
 
 
 def _cells(case: CaseCheck) -> list[str | Span]:

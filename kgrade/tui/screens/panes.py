@@ -9,7 +9,6 @@ from kgrade.desk.item import Item
 from kgrade.desk.sheet import Sheet
 from kgrade.tui.keys import KeyTable
 from kgrade.tui.lines import Lines, message
-from kgrade.tui.opened import Opened
 from kgrade.tui.pane import TABS, Pane, Tab
 from kgrade.tui.screens.stage import Stage
 from kgrade.tui.widgets.lines import Position
@@ -40,6 +39,7 @@ class PaneSet:
         self._split: bool | None = None
         self._bases: dict[str, str] = {}
         self._without_blanks: set[str] = set()
+        self._shown_of: tuple[object, ...] = ()
         self.open = first
 
     def set_item(self, item: Item, sheet: Sheet) -> None:
@@ -52,7 +52,9 @@ class PaneSet:
         self._stage.call_after_refresh(_get_ready, item)
 
     def update(self, item: Item, sheet: Sheet) -> None:
-        """Show what an edit changed, such as a note, without moving."""
+        """Show what an edit changed, such as a note, without moving; scores and the like stand in no pane."""
+        if self._shown_of == (item, *_said(sheet)):
+            return
         self._keep()
         self._make(item, sheet)
         self._positions = {name: _moved(position, self._lines(name)) for name, position in self._positions.items()}
@@ -142,6 +144,7 @@ class PaneSet:
         )
 
     def _make(self, item: Item, sheet: Sheet) -> None:
+        self._shown_of = (item, *_said(sheet))
         self._panes = {name: make(item, sheet) for name, make in self._makers.items()}
         for name, base in self._bases.items():
             self._panes[name] = self._panes[name].bases[base]()
@@ -172,8 +175,14 @@ def _get_ready(item: Item) -> None:
         log.get_ready()
 
 
+def _said(sheet: Sheet) -> tuple[object, ...]:
+    """What panes show of a sheet."""
+    return dict(sheet.findings), dict(sheet.comments), dict(sheet.probes)
+
+
 def _moved(position: Position, lines: Lines) -> Position:
-    """The same place in lines made anew; folds are closed."""
-    last = max(0, len(lines) - 1)
+    """The same place in lines made anew."""
+    opened = position.opened.again(lines)
+    last = max(0, len(opened) - 1)
     top, cursor = min(position.top, last), min(position.cursor, last)
-    return Position(Opened(lines), cursor, top, position.x, at_end=position.at_end)
+    return Position(opened, cursor, top, position.x, at_end=position.at_end)

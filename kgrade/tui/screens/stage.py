@@ -140,6 +140,8 @@ class Stage(Screen[None]):
     def _lay_out_now(self) -> None:
         """Lay out, so that the key after this one, in the same packet perhaps, finds every part in its new size."""
         self._lay_out()
+        # What was arranged is kept by the number of parts, not by their heights.
+        self._clear_arrangement_cache()
         with self.application.batch_update():
             self._refresh_layout()
 

@@ -15,7 +15,7 @@ from kgrade.harness.build.nvcc import compile_units
 from kgrade.harness.build.toolkit import find_toolkit
 from kgrade.harness.emulator.torch_headers import TorchHeaders
 from kgrade.harness.extension_build import _lacking, _without_architecture, units_of
-from kgrade.harness.extension_sources import Extension, Piece, Recorded
+from kgrade.harness.extension_sources import Extension, Piece, Recorded, here
 from kgrade.harness.run import Machine
 from kgrade.harness.worker.extension_requests import place_of
 from kgrade.records.evidence import Build, BuildTarget, Evidence, Failure
@@ -80,7 +80,7 @@ def test_a_fault_has_its_line_in_the_string(machine: Machine, tmp_path: Path, ru
     text = "\n__global__ void k(float* x) {\n  *x = nowhere;\n}\n"
     pieces = [Piece("cuda.cu", text, ("/worker/solution/model.py", 40)), Piece("cuda.cu", "int unplaced;", None)]
     recorded = Recorded([Extension("a-name", [pieces], ["-O3"], ["/elsewhere"])], ["-std=c++17"], root="/worker")
-    item = SimpleNamespace(folder=tmp_path)
+    item = SimpleNamespace(folder=tmp_path, source=SimpleNamespace(solution={"model.py": b""}, beside={}))
     torch, toolkit = TorchHeaders.of(machine.interpreter.executable), find_toolkit()
     assert torch is not None
     assert toolkit is not None
@@ -161,6 +161,26 @@ class ModelNew(torch.nn.Module):
     assert build.status == "passed", build.reason
     assert [kernel.kernel for kernel in build.kernels] == ["doubled(float*)"]
     assert build.targets[0].command[-1] == "solution/doubled.cu"
+
+
+@pytest.mark.parametrize(
+    ("path", "found"),
+    [
+        ("/worker/solution/a/b.cu", "a/b.cu"),
+        ("/worker/solution/a", "a"),
+        ("/worker/solution", ""),
+        ("/worker/solution/../secret", None),
+        ("/worker/solution/" + "x" * 5000, None),
+        ("/worker/solution/a\0b", None),
+        ("/worker/solutiona/b.cu", None),
+        ("/worker/solution/a/b", None),
+        ("/etc/passwd", None),
+        ("", None),
+    ],
+)
+def test_only_files_of_the_submission_are_taken_from_here(tmp_path: Path, path: str, found: str | None) -> None:
+    item = SimpleNamespace(folder=tmp_path, source=SimpleNamespace(solution={"a/b.cu": b"", "m.py": b""}, beside={}))
+    assert here(item, path, "/worker") == (None if found is None else tmp_path / "item" / "solution" / found)
 
 
 TEXT = "\n__global__ void k(float* x) {\n  x[0] = 1;\n}\n"

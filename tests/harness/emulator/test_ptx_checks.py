@@ -32,6 +32,12 @@ PLANTED = [
     Planted("st.global.v2 at one element off", "misaligned",
             INDEX + 'if (2 * i + 2 < n) asm volatile("st.global.v2.f32 [%0], {%1, %2};" :: "l"(y + 2 * i + @), "f"(x[i]), "f"(x[i])); //!\n',
             "1", "0", access="write of 8 bytes"),
+    Planted("ld.volatile.v2 at one element off", "misaligned",
+            INDEX + 'float a, b = 0; if (2 * i + 2 < n) {\nasm volatile("ld.volatile.global.v2.f32 {%0, %1}, [%2];" : "=f"(a), "=f"(b) : "l"(x + 2 * i + @)); //!\n'
+            "} if (i < n) y[i] = b;", "1", "0", access="read of 8 bytes"),
+    Planted("st.release.v4 at two elements off", "misaligned",
+            INDEX + 'if (4 * i + 4 < n) asm volatile("st.release.gpu.global.v4.f32 [%0], {%1, %1, %1, %1};" :: "l"(y + 4 * i + @), "f"(x[i])); //!',
+            "2", "0", access="write of 16 bytes"),
     Planted("ld.shared.v4 at two elements off", "misaligned",
             FLOATS + 's[t] = t; __syncthreads(); float a, b, c;\nif (t < 15) asm volatile("ld.shared.v4.f32 {%0, %1, %2, %3}, [%4 + @];" : "=f"(v), "=f"(a), "=f"(b), "=f"(c) : "r"(at + 16 * t)); //!\n'
             "if (t < 15) y[i] = v + a + b + c;", "8", "0", access="read of 16 bytes"),

@@ -13,6 +13,7 @@ import pytest
 from kgrade.harness.emulator import translate
 from kgrade.harness.emulator.compiler import Compiler
 from kgrade.harness.emulator.complaints import complaint
+from tests.harness.emulator.planted import Planted, findings, named
 
 pytestmark = pytest.mark.xdist_group("emulator")
 
@@ -152,3 +153,30 @@ def test_a_fragment_that_no_device_has_is_refused(compiler: Compiler, tmp_path: 
     said = complaint(compiled.log, ["a.cu"])
     assert said.startswith("a.cu:6: ")
     assert "no wmma fragment of this shape and type runs" in said
+
+
+TILE = """wmma::fragment<wmma::accumulator, 16, 16, 16, float> f;
+__shared__ __align__(32) float s[400];
+const int t = threadIdx.x;
+for (int i = t; i < 400; i += 32) s[i] = x[i % n];
+__syncthreads();
+"""
+PLANTED = [
+    Planted("a stride that is no multiple of 16 bytes", "misaligned",
+            TILE + "wmma::load_matrix_sync(f, s, @, wmma::mem_row_major); //!\n"
+            "for (int i = t; i < n; i += 32) y[i] = f.x[0];",
+            "18", "20", launch="k<<<1, 32>>>(x, y, n);", access="stride of 72 bytes"),
+    Planted("a tile that begins off 16 bytes", "misaligned",
+            TILE + "wmma::load_matrix_sync(f, s, 16, wmma::mem_row_major); __syncwarp();\n"
+            "wmma::store_matrix_sync(s + @, f, 16, wmma::mem_col_major); //!\n"
+            "for (int i = t; i < n; i += 32) y[i] = s[i];",
+            "2", "4", launch="k<<<1, 32>>>(x, y, n);", access="no multiple of 16"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("planted", PLANTED, ids=lambda planted: planted.name)
+def test_a_tile_where_none_may_lie_is_named_and_its_repair_is_not(load: Any, planted: Planted) -> None:
+    found, marked = findings(load, PLANTED, planted, wrong=True, head=HEAD)
+    assert named(planted, found, marked), (marked, [finding.sentence() for finding in found])
+    found, _ = findings(load, PLANTED, planted, wrong=False, head=HEAD)
+    assert [finding.sentence() for finding in found] == []

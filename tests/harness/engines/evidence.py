@@ -6,20 +6,22 @@ from typing import Any
 
 import msgspec
 
-# What is drawn anew at each run (the secret seeds, and with them inputs, errors and where they are), and what is
-# measured: everything else is the same wherever an item was collected.
-VARYING = {
-    "collected", "seed", "seconds", "first_call_s", "figures", "framework", "worst", "first", "magnitude",
-    "samples", "import_seconds", "peak_bytes",
-}  # fmt: skip
+TIMES = {"collected", "seconds"}
+# The tests of the integrity stage go on for as long as there is time for them, and say how far they came; a finding
+# quotes the test that settles it.
+TIMED = {"tests": ("status", "said"), "findings": ("result",)}
 
 
 def comparable(evidence: bytes) -> Any:
-    """The evidence as plain data, each value that varies from run to run replaced by its kind."""
-    return _blanked(msgspec.json.decode(evidence))
+    """The evidence as plain data, without times and what hangs on them; seeds must have been the same."""
+    found = msgspec.json.decode(evidence)
+    for part, names in TIMED.items():
+        for each in found["stages"].get("integrity", {}).get(part, []):
+            each.update(dict.fromkeys(names))
+    return _without_times(found)
 
 
-def _blanked(value: Any) -> Any:
+def _without_times(value: Any) -> Any:
     if isinstance(value, dict):
-        return {key: type(each).__name__ if key in VARYING else _blanked(each) for key, each in value.items()}
-    return [_blanked(each) for each in value] if isinstance(value, list) else value
+        return {name: None if name in TIMES else _without_times(each) for name, each in value.items()}
+    return [_without_times(each) for each in value] if isinstance(value, list) else value

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from kgrade.harness.emulator.ptx.statement import TYPES, Build, Statement, held, moved, only
+from kgrade.harness.emulator.ptx.statement import SITE, TYPES, Build, Statement, held, moved, only
 
 _SPACES = ("global", "shared", "shared::cta")
 _HINTS = ("nc", "ca", "cg", "cs", "lu", "cv", "wb", "wt")
@@ -25,6 +25,13 @@ def _accessed(words: list[str], count: int) -> str | None:
     return TYPES[words[-1]] if known and vectors <= set(words) and words[-1][1:].isdigit() else None
 
 
+def _whole(kind: str, count: int, *, writing: bool) -> str:
+    """Ask the checks for the alignment of a vector whose parts are moved one by one."""
+    if count == 1:
+        return ""
+    return f"emu::ptx::require_whole(emu_at, {count} * sizeof({kind}), {str(writing).lower()}, {SITE}); "
+
+
 def _load(statement: Statement, words: list[str], arguments: list[str]) -> str:
     targets = statement.group(arguments[0])
     kind = _accessed(words, len(targets))
@@ -33,7 +40,8 @@ def _load(statement: Statement, words: list[str], arguments: list[str]) -> str:
     at = statement.address(arguments[1], words)
     loads = " ".join(moved(target, f"{kind}(emu_at[{i}])") for i, target in enumerate(targets))
     if not {"volatile", "acquire", "relaxed"}.isdisjoint(words):
-        return f"const volatile {kind}* emu_at = (const volatile {kind}*){at}; {loads}"
+        whole = _whole(kind, len(targets), writing=False)
+        return f"const volatile {kind}* emu_at = (const volatile {kind}*){at}; {whole}{loads}"
     vector = f"emu::ptx::Vector<{kind}, {len(targets)}>"
     return f"const {vector} emu_read = *(const {vector}*){at}; const {kind}* emu_at = emu_read.of; {loads}"
 
@@ -48,7 +56,8 @@ def _store(statement: Statement, words: list[str], arguments: list[str]) -> str:
     if not {"volatile", "release", "relaxed"}.isdisjoint(words):
         fence = "__threadfence(); " if "release" in words else ""
         stores = " ".join(f"emu_at[{i}] = {value};" for i, value in enumerate(written))
-        return f"{fence}volatile {kind}* emu_at = (volatile {kind}*){at}; {stores}"
+        whole = _whole(kind, len(values), writing=True)
+        return f"{fence}volatile {kind}* emu_at = (volatile {kind}*){at}; {whole}{stores}"
     vector = f"emu::ptx::Vector<{kind}, {len(values)}>"
     # Of a variable, so that it stays one access: the parts of an initialiser would be stored one by one.
     return f"const {vector} emu_written{{{{{', '.join(written)}}}}}; *({vector}*){at} = emu_written;"

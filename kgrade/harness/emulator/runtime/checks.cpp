@@ -315,6 +315,9 @@ namespace ptx {
 void touch_row(const void* row, size_t bytes, bool writing, Site site) {
   check(row, bytes, writing ? Access::write : Access::read, place_of(site), true);
 }
+void require_whole(const volatile void* address, size_t bytes, bool writing, Site site) {
+  require_alignment(const_cast<const void*>(address), bytes, writing ? Access::write : Access::read, place_of(site));
+}
 }  // namespace ptx
 
 void clear_checks() {
@@ -381,5 +384,20 @@ void wait_copies(unsigned groups_in_flight) {
 }
 
 }  // namespace emu
+
+namespace nvcuda {
+namespace wmma {
+namespace detail {
+void require_tile(const void* tile, size_t stride, emu::Site site) {
+  const bool begins = reinterpret_cast<uintptr_t>(tile) % 16 == 0;
+  if (begins && stride % 16 == 0) return;
+  const std::string what = begins ? "a fragment's stride of " + std::to_string(stride) + " bytes is no multiple of 16"
+                                  : "a fragment at an address that is no multiple of 16";
+  emu::report("misaligned", what, emu::place_of(site));
+  emu::abandon(emu::kMisaligned, "a misaligned address");
+}
+}  // namespace detail
+}  // namespace wmma
+}  // namespace nvcuda
 
 #endif

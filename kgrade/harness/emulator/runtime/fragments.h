@@ -76,6 +76,14 @@ inline void fill_fragment(F& f, T value) {
 }
 
 namespace detail {
+// The rows of a tile must follow one another at multiples of 16 bytes, and the first must lie at one. (At one of 32,
+// says the programming guide; kernels that pad their tiles by 16 bytes are not refused for it.)
+#ifdef EMU_CHECKS
+void require_tile(const void* tile, size_t stride, emu::Site site);
+#else
+inline void require_tile(const void*, size_t, emu::Site) {}
+#endif
+
 template <class F, class P>
 EMU_INLINE void load(F& f, const P* from, unsigned ld, bool rows) {
   const int lane = emu::lane();
@@ -89,12 +97,14 @@ EMU_INLINE void load(F& f, const P* from, unsigned ld, bool rows) {
 template <class Use, int M, int N, int K, class T, class Layout, class P>
 EMU_INLINE void load_matrix_sync(fragment<Use, M, N, K, T, Layout>& f, const P* from, unsigned ld, emu::Site site = emu::Site::here()) {
   __syncwarp(~0u, site);
+  detail::require_tile(from, ld * sizeof(P), site);
   detail::load(f, from, ld, std::is_same<Layout, row_major>::value);
 }
 template <int M, int N, int K, class T, class P>
 EMU_INLINE void load_matrix_sync(fragment<accumulator, M, N, K, T>& f, const P* from, unsigned ld, layout_t layout,
                              emu::Site site = emu::Site::here()) {
   __syncwarp(~0u, site);
+  detail::require_tile(from, ld * sizeof(P), site);
   detail::load(f, from, ld, layout == mem_row_major);
 }
 template <int M, int N, int K, class T, class P>
@@ -102,6 +112,7 @@ EMU_INLINE void store_matrix_sync(P* to, const fragment<accumulator, M, N, K, T>
                               emu::Site site = emu::Site::here()) {
   using F = fragment<accumulator, M, N, K, T>;
   const int lane = emu::lane();
+  detail::require_tile(to, ld * sizeof(P), site);
   for (int i = 0; i < F::num_elements; ++i) {
     const int r = F::row_of(lane, i), c = F::column_of(lane, i);
     (layout == mem_row_major ? to[size_t(r) * ld + c] : to[size_t(c) * ld + r]) = f.x[i];

@@ -34,6 +34,13 @@ template <class Size> inline unsigned left_out(unsigned size, Size read) { retur
 template <class T, int kCount>
 struct alignas(sizeof(T) * kCount) Vector { T of[kCount]; };
 
+// Volatile and ordered vectors are moved part by part; the instruction's address must be a multiple of all of them.
+#ifdef EMU_CHECKS
+void require_whole(const volatile void* address, size_t bytes, bool writing, Site site);
+#else
+inline void require_whole(const volatile void*, size_t, bool, Site) {}
+#endif
+
 // shfl.sync: `limits` holds the clamp in bits 0 to 4 and the mask of segments in bits 8 to 12.
 enum class Shuffle { up, down, bfly, idx };
 template <Shuffle kMode>

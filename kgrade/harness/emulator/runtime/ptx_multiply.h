@@ -63,14 +63,14 @@ inline void exchange(T& mine, void (*complete)(unsigned), Site site) {
 }
 
 // Lane 4 g + t holds rows g and g + 8 of A, column g of B, and columns 2 t and 2 t + 1 of C; its registers of A and B
-// hold neighbours along the length of the product, the next pair of them what is 4 registers further on.
+// hold neighbours along the length of the product, the next pair of them what is 4 registers further on. C is added to
+// the sum of the products, so that an accumulator is rounded once for each instruction, and not once for each product.
 template <class A, class B, int kRows, int kRegisters, class Product, class Total>
 EMU_UNSEEN void multiply(unsigned lanes) {
   constexpr int held = A::held, k = kRegisters * 4 * held, rows = kRows / 8;
   Held<A, B, kRows, kRegisters>* all[kWarp];
   brought(all, lanes);
-  typename A::Sum left[kRows][k] = {}, right[k][8] = {};
-  Total sum[kRows][8] = {};
+  typename A::Sum left[kRows][k] = {}, right[k][8] = {}, sum[kRows][8] = {};
   for (int l = 0; l < int(kWarp); ++l) {
     if (all[l] == nullptr) continue;
     const int g = l / 4, t = l % 4;
@@ -81,7 +81,6 @@ EMU_UNSEEN void multiply(unsigned lanes) {
         right[at][g] = B::of(all[l]->b[r], e);
       }
     }
-    for (int i = 0; i < 2 * rows; ++i) sum[g + 8 * (i / 2)][2 * t + i % 2] = all[l]->c[i];
   }
   for (int r = 0; r < kRows; ++r)
     for (int i = 0; i < k; ++i)
@@ -89,7 +88,7 @@ EMU_UNSEEN void multiply(unsigned lanes) {
   for (int l = 0; l < int(kWarp); ++l) {
     if (all[l] == nullptr) continue;
     for (int i = 0; i < 2 * rows; ++i) {
-      const Total total = sum[l / 4 + 8 * (i / 2)][2 * (l % 4) + i % 2];
+      const Total total = Total(all[l]->c[i]) + Total(sum[l / 4 + 8 * (i / 2)][2 * (l % 4) + i % 2]);
       if constexpr (std::is_same<Total, long long>::value) all[l]->d[i] = clamped<int>(total);
       else all[l]->d[i] = total;
     }
@@ -138,7 +137,7 @@ EMU_UNSEEN void multiply_quarters(unsigned lanes) {
   Quarter* all[kWarp];
   brought(all, lanes);
   for (int q = 0; q < 4; ++q) {
-    float left[8][4] = {}, right[4][8] = {}, sum[8][8] = {};
+    float left[8][4] = {}, right[4][8] = {}, plus[8][8] = {}, sum[8][8] = {};
     const auto lane_of = [q](int n) { return 4 * q + n % 4 + n / 4 * 16; };
     for (int n = 0; n < 8; ++n) {
       const Quarter* mine = all[lane_of(n)];
@@ -150,7 +149,7 @@ EMU_UNSEEN void multiply_quarters(unsigned lanes) {
       }
       for (int i = 0; i < 8; ++i) {
         const Spot at = quarter_spot(lane_of(n), i, kHalfC);
-        sum[at.row][at.column] = mine->c[i];
+        plus[at.row][at.column] = mine->c[i];
       }
     }
     for (int r = 0; r < 8; ++r)
@@ -161,7 +160,7 @@ EMU_UNSEEN void multiply_quarters(unsigned lanes) {
       if (mine == nullptr) continue;
       for (int i = 0; i < 8; ++i) {
         const Spot at = quarter_spot(lane_of(n), i, kHalfD);
-        mine->d[i] = sum[at.row][at.column];
+        mine->d[i] = plus[at.row][at.column] + sum[at.row][at.column];
       }
     }
   }
