@@ -10,6 +10,7 @@ from typing import Final
 
 import msgspec
 
+from kgrade.desk.bringing import bring_items, bring_next
 from kgrade.desk.carrying import carry
 from kgrade.desk.claiming import Claiming
 from kgrade.desk.item import HistoryEntry, Item, load_item
@@ -217,6 +218,7 @@ class Desk:
                 sentence = f"there is no item {item} in this queue; kgrade list shows what there is"
                 raise DeskError("; ".join(filter(None, [sentence, self._sources.unread()])))
             grades_in = self._sources.grade_snapshots()
+            bring_items(self._reader.objects, snapshot, [item], grades_in)
             blind = self.settings.blind and not (whole and self._sources.named)
             return load_item(snapshot, item, self.evaluator, blind=blind, grades_in=grades_in)
         except GitError as why:
@@ -348,6 +350,8 @@ class Desk:
         self._listing.note_outlook()
         if not self.read_only:
             self._sources.grades.get_ready()
+        if self._reader.objects.partial.remote is not None:
+            bring_next(self._reader.objects, self.snapshot(), self.rows(), self._sources.grade_snapshots(), cancel)
         return standing
 
     def catch_up(self, cancel: threading.Event | None = None) -> None:

@@ -10,12 +10,14 @@ from typing import Final
 
 import msgspec
 
+from kgrade.desk.people import DeskError
 from kgrade.desk.sources import Sources
 from kgrade.records.slugs import ItemId, is_foreign
 from kgrade.repository import order
 from kgrade.repository.index import Index
 from kgrade.repository.index_rows import ItemRow
 from kgrade.repository.order import Places, State
+from kgrade.repository.partial import NotHereError
 from kgrade.repository.plan import ASSIGNMENTS, Plan, plan_of
 
 _FIRST: Final = 64
@@ -64,13 +66,19 @@ class Listing:
         """The refs as of which the outlook was noted down last."""
 
     def refresh(self) -> bool:
-        """Follow the refs; whether any moved since the last call."""
+        """Follow the refs; whether any moved since the last call.
+
+        Raises DeskError where a partial clone needs records for it that its remote does not give.
+        """
         with self._turn:
             others, at = self._refs()
             if at == self._at:
                 return False
             self._follow_plan()
-            self._index.update((self._sources.queue.ref, at[self._sources.queue.ref]), others)
+            try:
+                self._index.update((self._sources.queue.ref, at[self._sources.queue.ref]), others)
+            except NotHereError as why:
+                raise DeskError(str(why)) from None
             self._take_over()
             self._at = at
             return True

@@ -10,6 +10,7 @@ import contextlib
 import gc
 import sqlite3
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from itertools import chain
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -68,6 +69,8 @@ class Index:
     def __init__(self, reader: TreeReader, path: Path | None = None) -> None:
         """Open the cache at `path`, by default the repository's own; in memory where that cannot be written."""
         self._reader = reader
+        self._few_evidence = _FEW_EVIDENCE if reader.objects.partial.remote is None else -1
+        """Files of evidence that a step may read; less than none where even one would have to be fetched."""
         self._path = path or reader.git.common_dir / "kgrade" / "index.sqlite"
         self._base = self._open()
         self._made: dict[Key, ItemRow] = {}
@@ -109,7 +112,12 @@ class Index:
         return found
 
     def read_evidence(self, most: int = AT_ONCE) -> bool:
-        """Read up to `most` files of evidence that were too many at once; whether any was left to read."""
+        """Read up to `most` files of evidence that were too many at once; whether any was left to read.
+
+        None is read in a partial clone: evidence is most of what it has left at its remote.
+        """
+        if self._few_evidence < 0:
+            return False
         with self._base:
             self._base.execute("BEGIN IMMEDIATE")
             touched = self._read_unread(most)
@@ -257,9 +265,11 @@ class Index:
     def _begin(self, ref: str, new: str) -> set[Key]:
         """Take down all that the queue's commit `new` holds; return the items."""
         held = whole_of(self._reader, new)
+        grades = (each.move.new for each in held.grades if each.move.new)
+        self._reader.objects.partial.bring(chain((each.record for each in held.plain), grades))
         self._base.executemany(_UNREAD_ROW, ((ref, *each) for each in held.evidence))
         self._written(ref, held.grades)
-        if len(held.evidence) <= _FEW_EVIDENCE:
+        if len(held.evidence) <= self._few_evidence:
             self._read_unread(_FEW_EVIDENCE)
         for some in some_at_once(held.plain):
             self._reader.objects.ahead([each.record for each in some], READ_LIMIT)
@@ -271,7 +281,7 @@ class Index:
     def _written(self, ref: str, found: Sequence[Found]) -> None:
         """Take down grades and evidence; where that is much evidence, its names for now."""
         evidence = [each for each in found if each.kind == "evidence" and each.move.new is not None]
-        if len(evidence) > _FEW_EVIDENCE:
+        if len(evidence) > self._few_evidence:
             found = [each for each in found if each.kind != "evidence" or each.move.new is None]
             rows = [(ref, *each.item, each.name, each.move.new) for each in evidence]
             self._base.executemany(_UNREAD_ROW, rows)

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from types import TracebackType
 from typing import IO
 
+from kgrade.repository.partial import PartialClone
 from kgrade.repository.runner import Git, GitError
 
 _UNANSWERED = 512
@@ -31,10 +32,14 @@ class TooLargeError(GitError):
 
 
 class ObjectReader:
-    """A `git cat-file --batch` that is started on first use and restarted when it dies."""
+    """A `git cat-file --batch` that is started on first use and restarted when it dies.
+
+    In a partial clone it brings what is asked for and not here; `partial` brings many at once.
+    """
 
     def __init__(self, git: Git) -> None:
         self._git = git
+        self.partial = PartialClone(git)
         self._child: subprocess.Popen[bytes] | None = None
         self._turn = threading.Lock()
         self._ahead: dict[str, tuple[str, bytes]] = {}
@@ -47,6 +52,14 @@ class ObjectReader:
         """
         if not _OID.fullmatch(oid):
             raise ValueError(f"not an object id: {oid!r}")
+        try:
+            return self._object(oid, limit)
+        except MissingObjectError:
+            if not self.partial.bring([oid]):
+                raise
+        return self._object(oid, limit)
+
+    def _object(self, oid: str, limit: int | None) -> tuple[str, bytes]:
         with self._turn:
             known = self._ahead.get(oid)
             if known is not None and (limit is None or len(known[1]) <= limit):
@@ -64,6 +77,7 @@ class ObjectReader:
         One that is missing, damaged or above `limit` bytes is left for whoever asks: they will be told.
         """
         wanted = list(dict.fromkeys(oids))
+        self.partial.bring(wanted)
         with self._turn:
             self._ahead = {}
             for start in range(0, len(wanted), _UNANSWERED):
@@ -124,7 +138,7 @@ class ObjectReader:
 
     def _pipes(self) -> tuple[IO[bytes], IO[bytes]]:
         if self._child is None:
-            self._child = self._git.start(["cat-file", "--batch"], stderr=subprocess.DEVNULL)
+            self._child = self._git.start(["cat-file", "--batch"], env=self.partial.view, stderr=subprocess.DEVNULL)
         assert self._child.stdout is not None
         assert self._child.stdin is not None
         return self._child.stdout, self._child.stdin
